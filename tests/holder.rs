@@ -1,10 +1,11 @@
 //! Holds a lease and writes under it until it may not: `holder item|transaction watched|blind CLOCK`.
 //!
-//! A process of its own, for the tests to stop. It writes one item, either fenced itself or in a transaction that requires
-//! the lease; either while the lease is held, or without ever looking at its time. In the end it says how it ended.
+//! A separate process that the tests can stop. It writes one item, either fenced itself or in a transaction that
+//! requires the lease; either while the lease is held, or without ever looking at its time. In the end it prints its
+//! outcome.
 //!
-//! The file `CLOCK` says how many seconds its time of day is ahead of the machine's, so the test decides when the lease
-//! has ended. It waits ten minutes for each answer, so it sends each request once, however slow the machine is.
+//! The file `CLOCK` says how many seconds its time of day is ahead of the machine's. With it, the test decides when the
+//! lease has ended. It waits ten minutes for each answer: even on a slow machine, it sends each request once.
 #![allow(clippy::print_stdout, reason = "the test reads how it ended")]
 #![allow(clippy::disallowed_methods, reason = "it makes the clock of its store")]
 
@@ -17,7 +18,7 @@ use std::convert::Infallible;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
-/// What is written: how often, and under which token last.
+/// The item, with the number of writes and the last token.
 #[derive(Clone, Serialize, Deserialize, Record)]
 #[record(key = "itemId")]
 struct Count {
@@ -37,7 +38,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes the item that refuses all but the newest holder.
+    /// Writes the item, which refuses all but the newest holder.
     async fn item(&self, token: &FencingToken) -> Result<(), Failure> {
         let fenced = self.items.fenced_by(token);
         let one_more = |count: &Count| Ok::<_, Infallible>(Some(count.one_more(token)));
@@ -82,7 +83,7 @@ impl Writer {
     }
 }
 
-/// A store whose time of day is ahead by what the file says at each look.
+/// A store with the time of day ahead by the number in the file at each look.
 fn store(clock: PathBuf) -> Store {
     let now = move || {
         let ahead = std::fs::read_to_string(&clock).expect("the clock's file").trim().parse().expect("seconds");

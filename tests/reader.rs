@@ -1,8 +1,8 @@
 //! Reads an item as a user's own program does: `reader ITEM`.
 //!
-//! The client comes from the SDK's default configuration, with the credentials that the SDK finds. The crate has no
-//! part in that but the HTTP client. A read that fails is repeated: the SDK bounds the time in which it looks for
-//! credentials, and on a slow machine that may be too short. The test ends a program that never succeeds.
+//! The client comes from the SDK's default configuration, with the SDK's own credentials. The crate adds only the HTTP
+//! client. A failed read is repeated: the SDK has limited time to look for credentials, perhaps too little on a slow
+//! machine. The test ends a program without success.
 #![allow(clippy::print_stdout, reason = "the test reads what it found")]
 #![allow(clippy::print_stderr, reason = "why a read failed")]
 

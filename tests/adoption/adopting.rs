@@ -10,7 +10,7 @@ use fencepost::testing::add_or_update;
 use fencepost::{Add, Failure, Incarnation, NotAdded, Store, Table, UpdateError, Version, VersionError};
 use serde_json::{Value, json};
 
-/// The versions of a row that another program wrote: none yet, 0 and any other.
+/// The versions in a row of another program: none yet, 0 and any other.
 pub const VERSIONS: [Option<u64>; 3] = [None, Some(0), Some(7)];
 
 /// The operations whose first use adopts the row.
@@ -35,7 +35,7 @@ const CHANGES: [Change; 7] = [
     Change::DeleteAtVersion,
 ];
 
-/// Changes the account by 7, or deletes it. Returns the version that the change made.
+/// Changes the account by 7, or deletes it. Returns the version of the change.
 async fn change<S: Setup>(engine: &Engine, table: &Table<Account<S>>, change: Change) -> Version {
     let key = key();
     let at = get(table).await.expect("an account").at;
@@ -66,7 +66,7 @@ fn tombstone(engine: &Engine, version: u64, has_mark: bool) -> Value {
     left
 }
 
-/// Adopts a row at each version by each operation. `has_mark` says that tombstones have their version.
+/// Adopts a row at each version by each operation. With `has_mark`, tombstones have their version.
 async fn each_change_adopts<S: Setup>(has_mark: bool) {
     for at in VERSIONS {
         for changed in CHANGES {
@@ -97,7 +97,7 @@ async fn beside_versioned_writers_a_row_is_adopted_by_the_first_change_too() {
     each_change_adopts::<Shared>(true).await;
 }
 
-/// The adoption raises the version. If the mark stayed, the row would be a tombstone at that version.
+/// The adoption raises the version. With the mark, the row would be a tombstone at the new version.
 #[tokio::test]
 async fn an_adoption_takes_the_mark_of_a_later_version_away() {
     for changed in [Change::Update, Change::UpdateAtVersion, Change::Add, Change::AddOrUpdate] {
@@ -170,7 +170,7 @@ async fn an_adopting_write_is_refused_where_a_version_has_come_or_gone_and_is_de
     }
 }
 
-/// Only the version can refuse the update of another program that has read the row before.
+/// The other program has read the row before. Only the version can refuse its update.
 #[tokio::test]
 async fn an_adoption_raises_the_version_so_that_an_update_decided_before_it_is_refused() {
     for at in [0, 7] {
@@ -211,7 +211,7 @@ async fn an_adopting_write_is_refused_by_an_adopted_row_even_at_the_same_version
     assert_eq!(updated.at.incarnation, Incarnation::from_bytes([0; 8]), "the row stays theirs");
 }
 
-/// A row without a version demands only that attributes are missing, which a key without a row fulfils too.
+/// The write to a row without a version demands only the absence of attributes. A key without a row fulfils this too.
 #[tokio::test]
 async fn an_adopting_write_does_not_make_a_row_that_is_gone() {
     for at in VERSIONS {
@@ -265,7 +265,7 @@ async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more
     assert_eq!(row(&engine)["f"], number(7));
 }
 
-/// A foreign row knows no token, so the first fenced change adopts it and leaves its token.
+/// A foreign row knows no token. The first fenced change adopts it and leaves its token.
 #[tokio::test]
 async fn a_fenced_change_adopts_a_row_and_leaves_its_token_which_refuses_lower_ones() {
     let engine = with_foreign(Some(7));
@@ -299,7 +299,7 @@ async fn a_client_adopts_a_remembered_item_without_a_read() {
     assert_eq!(asked, [true, false]);
 }
 
-/// Updates of another program need no cooperation: each is a conflict, and the change is decided again.
+/// Updates of another program need no cooperation: each is a conflict, followed by a new decision.
 #[tokio::test(start_paused = true)]
 async fn each_conflict_with_another_program_costs_one_more_write_and_no_read() {
     for conflicts in 1..=3 {
@@ -332,7 +332,7 @@ async fn a_lost_adoption_is_recognised_by_the_incarnation_after_the_row_has_forg
     }
 }
 
-/// Another writer may have written the row, so the row at the time of the lost answer proves nothing.
+/// Another writer may have written the row. Its state at the time of the lost answer proves nothing.
 #[tokio::test(start_paused = true)]
 async fn a_lost_adoption_is_unknown_after_a_save_of_another_program_and_known_after_its_update() {
     for applied in [true, false] {

@@ -1,4 +1,4 @@
-//! Tables with writers that do not keep to versions: each write of ours demands every value, and has a token.
+//! Tables with writers that ignore versions: each of our writes demands every value, and has a token.
 
 use super::world::{
     Account, Alone, Anybody, Setup, Shared, TABLE, account, accounts, adopted, call, deposit, foreign, get, key,
@@ -89,7 +89,7 @@ async fn deposited_beside_another_create<S: Setup>() -> (i64, u32) {
 #[tokio::test]
 async fn a_row_that_was_deleted_and_created_again_at_its_version_refuses_a_decision_on_the_old_one() {
     assert_eq!(deposited_beside_another_create::<Anybody>().await, (87, 2), "decided again");
-    // With any other setting, the deposit replaces a value that no caller has read.
+    // With any other setting, the deposit replaces a value unknown to its caller.
     assert_eq!(deposited_beside_another_create::<Alone>().await, (57, 1));
     assert_eq!(deposited_beside_another_create::<Shared>().await, (57, 1));
 }
@@ -130,8 +130,8 @@ async fn a_row_of_ours_refuses_a_change_after_a_write_that_raised_no_version() {
     assert_eq!(undeclared, (json!(["57", null]), 1), "an attribute that no Record declares is nobody's business");
 }
 
-/// A deposit of 7 is applied to a foreign account of 50. Then another program brings the row of before back, and a second
-/// copy of the deposit arrives.
+/// A deposit of 7 is applied to a foreign account of 50. Then another program restores the old row. A second copy of
+/// the deposit arrives.
 async fn copied(forgets_tokens: bool) -> Value {
     let engine = with_foreign(Some(1));
     let sent = Arc::<Mutex<Vec<u8>>>::default();
@@ -160,7 +160,7 @@ async fn a_late_copy_of_an_applied_write_is_not_applied_again_although_all_value
     assert_eq!(copied(true).await["balance"], number(57));
 }
 
-/// The same with the resend of the client itself: it learns that its change was applied, and does not repeat it.
+/// The same with the client's own resend: it learns of its applied change, and does not repeat it.
 #[tokio::test(start_paused = true)]
 async fn a_resend_after_all_values_have_come_back_says_applied_and_applies_nothing() {
     let engine = with_foreign(Some(1));
@@ -182,7 +182,7 @@ fn lower(engine: &Engine, balance: i64) {
     set(engine, &[("balance", number(balance)), ("version", number(1))]);
 }
 
-/// Versions of such a table prove nothing by falling. A change that meets a lower one is decided again.
+/// In such a table, a lower version proves nothing. A change that meets one is decided again.
 #[tokio::test(start_paused = true)]
 async fn a_version_that_falls_is_a_conflict_and_no_corruption() {
     let adopted = || async {
@@ -222,7 +222,7 @@ async fn a_version_that_falls_is_a_conflict_and_no_corruption() {
     assert_eq!(row(&engine)["balance"], number(87));
 }
 
-/// No tombstone is left: another program could make it look alive, or a live row look like one.
+/// No tombstone stays: another program could make it look alive, or a live row look deleted.
 #[tokio::test(start_paused = true)]
 async fn a_deleted_row_that_another_program_makes_again_takes_every_change() {
     let alive = || async {
@@ -254,7 +254,7 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
     for is_add in [false, true] {
         let engine = with_foreign(Some(7));
         let table = accounts::<Anybody>(&engine);
-        // Of ours at a version that fell, and of another program.
+        // A row of ours at a version that fell, then a row of another program.
         table.delete(&key()).await.expect("an account");
         lower(&engine, 50);
         set(&engine, &[("version", number(7))]);
@@ -274,7 +274,7 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
     }
 }
 
-/// An add in such a table has no window, so adds of one client conflict. None of them starts from a value that was not read.
+/// An add in such a table has no window. Adds of one client conflict. Each starts from a value that it has read.
 #[tokio::test(start_paused = true)]
 async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_were_read() {
     let engine = with_foreign(Some(7));
@@ -344,7 +344,7 @@ async fn the_steps_of_a_transaction_demand_values_too() {
     assert_eq!((row(&engine)["balance"].clone(), decided.get()), (number(87), 2));
 }
 
-/// A row that is gone is no row to write to, by values either.
+/// A missing row refuses a write, even a write by values.
 #[tokio::test]
 async fn a_change_of_a_row_that_is_gone_finds_nothing_and_makes_nothing() {
     let engine = with_foreign(None);
@@ -356,16 +356,16 @@ async fn a_change_of_a_row_that_is_gone_finds_nothing_and_makes_nothing() {
     assert!(matches!(updated, Err(UpdateError::NotFound)) && row(&engine).is_null(), "{updated:?}");
 }
 
-/// By how much the clock of the client is ahead: almost the four minutes that are assumed beside such writers.
+/// The lead of the client's clock: almost the four minutes assumed beside such writers.
 const AHEAD: Duration = Duration::from_secs(239);
 /// For how long no answer gets through.
 const SILENCE: Duration = Duration::from_secs(70);
 /// For how long after its date a request is accepted.
 const LIFE: Duration = Duration::from_mins(5);
 
-/// No answer gets through for a while. If another send of the same deposit leaves then, it is answered. Ten minutes after the
-/// first send its token is forgotten. Another program removes the account and makes it again at version 1, and the copies arrive
-/// that are still accepted.
+/// For a while, no answer gets through. If the same deposit is sent again later, this send is answered. Ten minutes
+/// after the first send, its token is forgotten. Another program removes the account and makes it again at version 1.
+/// Then all copies arrive that are still accepted.
 #[tokio::test(start_paused = true)]
 async fn no_copy_of_an_applied_change_is_applied_to_a_row_that_came_back_after_its_token_was_forgotten() {
     let (engine, began) = (with_foreign(Some(1)), Instant::now());

@@ -1,4 +1,4 @@
-//! Rows that contradict themselves: each is refused with a sentence that names the attribute, and left as it is.
+//! Rows that contradict themselves: each is refused with the name of the attribute, and left unchanged.
 //!
 //! `FENCEPOST_SEED=7` replays the run of one seed.
 
@@ -146,7 +146,7 @@ async fn a_row_without_a_contradiction_is_usable() {
         super::world::update(&table, 1).await.expect("an account");
         assert_eq!(get(&table).await.map(|read| read.value), Some(account(51)), "{stored}");
     }
-    // A value that does not decode is corrupt too, and says which attribute is missing.
+    // A value that cannot be decoded is corrupt too. The reason names the missing attribute.
     let engine = engine();
     put(&engine, &with(foreign(50, Some(3)), &[("balance", Value::Null)]));
     let said = refusal(&engine, &accounts::<Shared>(&engine)).await.expect("no account");
@@ -174,7 +174,7 @@ async fn a_version_that_cannot_rise_is_read_and_every_change_is_refused_before_i
     }
 }
 
-/// Values that attributes of this crate could have, and others.
+/// Possible values of this crate's attributes, and others.
 fn values() -> impl Strategy<Value = Value> {
     let numbers =
         ["0", "1", "2", "3", "-1", "-2", "1.5", "9007199254740900", "9007199254740992", "1152921504606846976"];
@@ -197,7 +197,7 @@ fn values() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Any operation on any row ends without a panic: in an answer, or in a sentence that names an attribute.
+/// Any operation on any row ends without a panic: in an answer, or in a reason with the name of an attribute.
 async fn any_row<S: Setup>(engine: &Engine, attributes: &Map<String, Value>) -> bool {
     let mut stored = Value::Object(attributes.clone());
     stored[KEY] = json!({"S": "a-1"});
@@ -224,7 +224,7 @@ fn no_operation_panics_on_a_row_with_any_attributes_and_a_usable_row_takes_every
     let runtime = runtime.expect("a runtime");
     let engine = Engine::with_tables(&[(TABLE, KEY)]);
     let some = prop::collection::hash_map(prop::sample::select(OURS.to_vec()), values(), 0..5);
-    // Half of the rows begin as one of ours, so that not all are refused.
+    // Half of the rows start as one of ours, so some are accepted.
     let rows = (some, prop::bool::ANY, prop::option::of(values()), prop::bool::ANY);
     let rows = rows.prop_map(|(some, is_ours, note, is_alone)| {
         let mut row = if is_ours { ours(&[]) } else { foreign(50, None) };

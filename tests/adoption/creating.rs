@@ -22,7 +22,7 @@ async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item
     }
 }
 
-/// Creates an account through a client that loses the first send.
+/// Creates an account through a client with a lost first send.
 async fn created<S: Setup>(
     applied: bool,
     meanwhile: fn(&Engine),
@@ -70,7 +70,7 @@ async fn a_create_without_a_lost_answer_is_never_unknown() {
     assert!(!matches!(created, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
 }
 
-/// Creates an account over HTTP with a key, through a client that loses its first write.
+/// Creates an account over HTTP with a key, through a client with a lost first write.
 async fn keyed(applied: bool, meanwhile: fn(&Engine)) -> (Engine, [(u16, Option<String>); 2]) {
     let engine = Engine::with_tables(&[(TABLE, KEY), ("Records", "recordId")]);
     let mut answers = Vec::new();
@@ -92,7 +92,7 @@ async fn a_keyed_create_whose_answer_was_lost_is_answered_alike_again_and_applie
         assert_eq!((first.0, &first), (201, &again));
         assert_eq!((&row(&engine)["version"], &row(&engine)["balance"]), (&number(1), &number(1)));
     }
-    // Only Fencepost writes the record, so it shows this even after a save has dropped our attributes.
+    // Only Fencepost writes the record, so it proves the create even after a save has dropped our attributes.
     let (engine, [first, again]) = keyed(true, |engine| foreign_save(engine, 10)).await;
     assert_eq!((first.0, &first), (201, &again));
     assert_eq!(row(&engine)["balance"], number(11));

@@ -1,4 +1,4 @@
-//! The tombstones of each kind of delete, their readers, and the use that another program may make of them.
+//! The tombstones of each kind of delete, their readers, and their treatment by other programs.
 
 use super::world::{
     Account, Alone, KEY, Kept, Removed, Setup, Shared, SharedRemoved, Swept, TABLE, account, accounts,
@@ -28,7 +28,7 @@ async fn with_tombstone<S: Setup>() -> (Engine, Table<Account<S>>) {
     (engine, table)
 }
 
-/// Deletes an account, and gives the names of the attributes that stay, and the mark of the row.
+/// Deletes an account. Gives the names of the remaining attributes with the mark of the row.
 async fn left<S: Setup>() -> (Vec<String>, Value) {
     let (engine, table) = with_tombstone::<S>().await;
     assert_eq!(get(&table).await, None, "we see no item");
@@ -88,7 +88,7 @@ async fn a_create_on_a_tombstone_goes_on_with_its_version_however_it_is_marked()
     create_goes_on::<Kept>().await;
 }
 
-/// A table that had another setting for deletes before has tombstones with a time alone.
+/// A table with an earlier setting for deletes has tombstones with a time alone.
 #[tokio::test]
 async fn a_tombstone_of_an_older_build_has_only_a_time_and_is_believed() {
     let (engine, table, _) = with_account::<Shared>().await;
@@ -222,7 +222,7 @@ async fn a_burn_of_an_add_whose_row_became_a_tombstone_keeps_it_one() {
     assert!(get(&table).await.is_some(), "and another program can still write it");
 }
 
-/// A burn demands that the row is still the tombstone that was seen, or is still absent.
+/// A burn demands the same tombstone, or the same absence of a row.
 #[tokio::test(start_paused = true)]
 async fn a_burn_is_refused_by_a_row_that_was_deleted_or_came_back_since_it_was_seen() {
     // The row refuses the resend as a tombstone, and is alive when the burn arrives.

@@ -1,4 +1,4 @@
-//! Tables that were there before: rows of other programs, writers that are not ours, other ways to delete, two Regions.
+//! Tables with a past: rows of other programs, foreign writers, other ways to delete, two Regions.
 
 mod adopting;
 mod any_writers;

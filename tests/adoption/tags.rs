@@ -1,4 +1,4 @@
-//! Tags of rows that other programs write: each refuses after a change that it does not know.
+//! Tags of rows of other programs: each refuses after an unknown change.
 
 use super::adopting::VERSIONS;
 use super::world::{
@@ -74,7 +74,7 @@ async fn a_tag_of_an_adopted_row_refuses_after_an_update_and_after_a_save_of_ano
     }
 }
 
-/// The adoption itself is a change. Only the tag that it returned matches afterwards.
+/// The adoption itself is a change. Afterwards, only its own tag matches.
 #[tokio::test]
 async fn a_tag_of_a_foreign_row_refuses_after_its_adoption() {
     for at in VERSIONS {
@@ -86,7 +86,7 @@ async fn a_tag_of_a_foreign_row_refuses_after_its_adoption() {
     }
 }
 
-/// The row between a read and the write that adopts it: only the condition on the version stands in the way.
+/// The row changes between a read and the adopting write: only the condition on the version refuses it.
 #[tokio::test]
 async fn a_change_at_a_tag_loses_to_a_write_of_another_program_after_the_read() {
     for change in [Foreign::Updates, Foreign::Saves] {

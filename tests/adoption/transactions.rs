@@ -146,14 +146,14 @@ async fn after_a_lost_adoption_an_update_of_another_program_is_no_obstacle_and_a
     }
 }
 
-/// There is no burn of an adoption: it would need the memory that the row does not have.
+/// An adoption cannot be burned: a burn would need a memory in the row.
 #[tokio::test(start_paused = true)]
 async fn a_lost_adoption_that_is_refused_by_the_row_as_it_was_is_unknown() {
     let engine = with_foreign(Some(7));
     let client = client_that_loses_the_first(&engine, false, |engine| {
         super::world::put(engine, &foreign(990, Some(7)));
     });
-    // Beside the balance nothing else has changed, so the row refuses by its bounds alone.
+    // Only the balance has changed: the row refuses by its bounds alone.
     let step = transact_up_to(&client, 995).await;
     assert!(matches!(step, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{step:?}");
     assert_eq!(row(&engine), foreign(990, Some(7)));
@@ -181,7 +181,7 @@ async fn a_step_on_a_key_that_another_program_took_is_refused_with_its_item() {
     assert_eq!(row(&engine), foreign(50, Some(7)), "nothing of it was applied");
 }
 
-/// Another program could remove the tombstone that burns a create, while a copy of the create is still on its way.
+/// Another program could remove the tombstone of a burned create while a copy of the create is still on its way.
 #[tokio::test(start_paused = true)]
 async fn a_lost_create_is_burned_only_where_no_other_program_could_remove_the_tombstone() {
     async fn lose<S: Setup>() -> (bool, Value) {

@@ -60,7 +60,7 @@ setups! {
     Regional: Settings::without_ttl().in_regions().swept().names(NAMES);
 }
 
-/// An account in a table that is set up so.
+/// An account in a table with these settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(bound = "")]
 pub struct Account<S> {
@@ -103,7 +103,7 @@ pub fn accounts<S: Setup>(engine: &Engine) -> Table<Account<S>> {
     Store::new(&engine.client()).table(TABLE)
 }
 
-/// An engine with an account of 50 that another program wrote, with an attribute that no `Record` declares.
+/// An engine with an account of 50 of another program, with an attribute that no `Record` declares.
 pub fn with_foreign(version: Option<u64>) -> Engine {
     let engine = engine();
     put(&engine, &foreign(50, version));
@@ -161,8 +161,8 @@ pub fn foreign_update(engine: &Engine, by: i64) {
     engine.raw("UpdateItem", &request);
 }
 
-/// Another program adds to the balance as `PynamoDB` saves: it demands the version, raises it, and puts the attributes
-/// that it knows. Those of this crate are gone.
+/// Another program adds to the balance as `PynamoDB` saves: it demands the version, raises it, and puts its known
+/// attributes. The attributes of this crate are gone.
 pub fn foreign_save(engine: &Engine, by: i64) {
     let row = row(engine);
     let of = |name: &str| row[name]["N"].as_str().and_then(|number| number.parse::<i64>().ok()).unwrap_or_default();
@@ -174,13 +174,13 @@ pub fn row(engine: &Engine) -> Value {
     engine.row(TABLE, KEY, "a-1")
 }
 
-/// The name in the memory of a row of the write that made or adopted it.
+/// The name of the write that made or adopted the row, as its memory has it.
 pub fn name_of(incarnation: &Value) -> String {
     let bytes = incarnation["B"].as_str().unwrap_or_else(|| panic!("bytes: {incarnation}"));
     bytes.trim_end_matches('=').replace('+', "-").replace('/', "_")
 }
 
-/// The row that was adopted at this version, with these other attributes.
+/// The row after its adoption at this version, with these other attributes.
 pub fn adopted(engine: &Engine, at: Option<u64>, rest: Value) -> Value {
     let incarnation = row(engine)["_incarnation"].take();
     let (at, name, mut expected) = (at.unwrap_or(0), name_of(&incarnation), rest);

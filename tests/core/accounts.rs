@@ -41,7 +41,7 @@ pub fn call() -> Call {
     Call::new(Deadline::within(Duration::from_mins(1)))
 }
 
-/// The accounts of these ids with 50 each, made by another client than that of any test.
+/// The accounts of these ids with 50 each. No test uses the client that makes them.
 pub async fn with_accounts(engine: &Engine, ids: &[&str]) {
     let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
     for id in ids {

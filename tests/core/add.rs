@@ -1,4 +1,4 @@
-//! `Table::add`: numbers that many callers change at once, each exactly once, and the cost of each case.
+//! `Table::add`: numbers under many concurrent changes, each applied exactly once, and the cost of each case.
 
 use super::accounts::change;
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
@@ -42,7 +42,7 @@ fn shelf(stock: i64) -> Shelf {
     Shelf { stock, status, counts: [("sold".to_owned(), 0)].into() }
 }
 
-/// An engine with a shelf of 50, made by another client than that of any test.
+/// An engine with a shelf of 50. No test uses the client that made it.
 pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY)]);
     let created = table(&engine).create("s-1", &shelf(50)).await.expect("a free key");
@@ -50,7 +50,7 @@ pub async fn with_shelf() -> (Engine, Key, ItemVersion) {
     (engine, Key::from("s-1"), created.at)
 }
 
-/// The table of a new client that knows nothing yet.
+/// The table of a new client, which has seen nothing yet.
 fn table(engine: &Engine) -> Table<Shelf> {
     Store::new(&engine.client()).table(TABLE)
 }
@@ -204,7 +204,7 @@ async fn what_is_missing_or_deleted_is_not_added_to() {
     assert_eq!(engine.row(TABLE, "shelfId", "s-2"), Value::Null);
 }
 
-/// A window of 4 versions begins at the version that the writer saw.
+/// A window of 4 versions, from the version seen by the writer.
 #[tokio::test(start_paused = true)]
 async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it() {
     for (commits, writes) in [(0, 1), (3, 1), (4, 2), (7, 2), (8, 2), (100, 2)] {
@@ -273,7 +273,7 @@ async fn a_refusal_after_a_lost_answer_burns_the_add_for_one_more_write() {
 #[tokio::test(start_paused = true)]
 async fn a_burn_that_finds_the_add_applied_says_so() {
     let (engine, key, at) = with_shelf().await;
-    // The copy that was lost arrives between the refusal and the burn.
+    // The lost copy arrives between the refusal and the burn.
     let first = std::sync::Mutex::new(None);
     let client = client_whose(&engine, move |engine, before, operation, body| {
         let mut first = first.lock().expect("no panic");

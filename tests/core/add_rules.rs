@@ -1,5 +1,5 @@
-//! Rules of adds and burns that a random history hardly ever needs: each on a schedule made by hand, with the rule and
-//! without it.
+//! Rules of adds and burns for rare schedules, which a random history hardly ever plays: each schedule with the rule
+//! and without it.
 
 use super::add::{Shelf, TABLE, change_shelf, restock, rivals, row, stock, stock_of, with_shelf};
 use crate::harness::clients::{client_whose, lost};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 
-/// Lets the engine answer a request that lacks a rule.
+/// Lets the engine answer a request without one rule.
 fn answer(engine: &Engine, operation: &str, body: &[u8], broken: Broken) -> (u16, String) {
     let mut request: Value = serde_json::from_slice(body).expect("requests are JSON");
     leave_out(&mut request, broken);
@@ -51,7 +51,7 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
 }
 
 /// An add of -51 to 50 is lost. Its resend is refused. Before the burn arrives, there is stock, the lost copy is
-/// applied, and others commit; after so many that the row may forget it, it does.
+/// applied, and others commit. After enough commits the row forgets the add.
 async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), UpdateError<NotAdded<Shelf>>>) {
     let (engine, key, at) = with_shelf().await;
     let first = Mutex::new(Vec::new());
@@ -93,8 +93,8 @@ async fn a_burn_without_a_window_denies_an_add_that_the_row_has_forgotten() {
     assert!(matches!(denied, Err(UpdateError::Refused(NotAdded::OutOfRange(_)))), "{denied:?}");
 }
 
-/// A caller names a version that is 8 too high. The answer to the first send is lost, and others commit until the row may
-/// have forgotten it and is behind the window.
+/// A caller names a version 8 too high. The answer to the first send is lost. Others commit until the row may have
+/// forgotten it and is behind the window.
 #[tokio::test(start_paused = true)]
 async fn an_add_whose_window_has_no_beginning_is_applied_twice_from_a_version_that_is_too_high() {
     for (broken, times) in [(Broken::Nothing, 1), (Broken::AddNeverEarly, 2)] {
@@ -135,7 +135,7 @@ async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_pro
     }
 }
 
-/// An answer with a row that shows no burned writes.
+/// An answer with the burned writes removed from its row.
 fn without_burns(answer: &str) -> String {
     let mut answer: Value = serde_json::from_str(answer).expect("answers are JSON");
     let memory = answer["Item"]["_writes"]["M"].as_object_mut().expect("a refusal with its row");

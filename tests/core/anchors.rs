@@ -153,7 +153,7 @@ async fn a_key_that_another_client_has_taken_needs_no_burn_unless_its_row_may_va
     let (engine, taken) = burned_beside(note_of_a_rival(&json!({"text": {"S": "theirs"}}))).await;
     assert!(taken.is_ok(), "there is a note: {taken:?}");
     assert_eq!(state(&engine), (20, true));
-    // A tombstone that TTL removes at any moment. Then the lost send could still be applied.
+    // TTL may remove this tombstone at any moment. Then the lost send could still be applied.
     let (engine, taken) = burned_beside(note_of_a_rival(&json!({"_purgeAt": {"N": "1"}}))).await;
     assert!(matches!(taken, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{taken:?}");
     assert_eq!(state(&engine), (20, false));

@@ -1,4 +1,4 @@
-//! A batch that `DynamoDB` answers in part.
+//! Batches that `DynamoDB` answers only in part.
 
 use super::accounts::{Account, TABLE, balance, call, engine, rival, with_accounts};
 use crate::harness::clients::{client_whose, step_in_conflict};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 /// When a batch was asked for, and for how many keys.
 type Batches = Arc<Mutex<Vec<(Instant, usize)>>>;
 
-/// A client that gets only the first key of each batch. Batches are noted.
+/// A client with an answer for only the first key of each batch. Batches are noted.
 fn client_that_gets_one_at_a_time(engine: &Engine, batches: &Batches) -> Client {
     let batches = batches.clone();
     client_whose(engine, move |engine, _, operation, body| {

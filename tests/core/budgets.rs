@@ -124,8 +124,8 @@ async fn what_a_deleted_item_held_is_gone_and_does_not_come_back() {
     assert!(row["stranger"].is_null() && row["_purgeAt"].is_null(), "{row}");
 }
 
-/// The incarnation's reason to exist: TTL purged the row, another client made it again, and it reached the version
-/// number that an old reader holds.
+/// The reason for incarnations: TTL purged the row, another client made it again, and it reached the version number
+/// that an old reader holds.
 #[tokio::test]
 async fn an_old_version_of_a_purged_row_is_stale_although_the_number_is_the_same() {
     let (engine, table, key, old) = with_account().await;

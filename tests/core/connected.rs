@@ -1,4 +1,4 @@
-//! Whether the client is connected is known to the store, and so to everything that belongs to it.
+//! The store knows whether the client is connected, for all its tables and leases.
 
 use super::accounts::{Account, TABLE};
 use crate::harness::clients::{Reply, client_whose};
@@ -12,7 +12,7 @@ use tokio::time::Instant;
 const OTHERS: &str = "Others";
 const LEASES: &str = "Leases";
 
-/// A client that never gets the answer to its first write, which is applied.
+/// A client that never gets the answer to its first write. The write is applied.
 fn client_without_the_first_answer(engine: &Engine) -> Client {
     client_whose(engine, |engine, writes, operation, body| {
         let answer = engine.answer(operation, body);

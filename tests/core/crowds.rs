@@ -42,7 +42,7 @@ fn a_few_writers_who_meet_do_not_wait_for_a_crowd() {
     }
 }
 
-/// One wins. One more commits during the first pause of the third, even if that is short.
+/// One wins. Another commits during the third one's first pause, even a short one.
 #[test]
 fn three_writers_are_never_taken_for_a_crowd() {
     for seed in 0..300 {
@@ -51,8 +51,8 @@ fn three_writers_are_never_taken_for_a_crowd() {
     }
 }
 
-/// Our second attempt is refused. That answer is lost. Five versions pass until its resend is refused too: fewer than
-/// two in five round trips, since the wait for the lost answer is part of that time.
+/// Our second attempt is refused. This answer is lost. Five versions pass until its resend is refused too: fewer than
+/// two in five round trips, since the wait for the lost answer is a part of the time.
 #[tokio::test(start_paused = true)]
 async fn commits_during_the_wait_for_a_lost_answer_are_not_taken_for_a_crowd() {
     let wire = Wire::new(HOP);
@@ -81,7 +81,7 @@ async fn commits_during_the_wait_for_a_lost_answer_are_not_taken_for_a_crowd() {
     assert!(raised && took <= Duration::from_millis(300), "{took:?}");
 }
 
-/// Asserts that all were acknowledged and counted, within these requests each and this time.
+/// Asserts that all changes were acknowledged and counted, within this time and number of requests each.
 fn assert_cost(what: &str, outcome: &Outcome, (callers, before): (usize, u64), requests: f64, within: Duration) {
     let (each, longest) = (outcome.requests_per_success(), outcome.longest());
     println!("{what}: {each:.3} requests each, mean {:?}, longest {longest:?} (virtual)", outcome.mean_time());
@@ -108,16 +108,15 @@ fn a_thousand_callers_of_one_store_add_at_once_within_two_seconds() {
     assert_crowd(Callers::OneStore, 1000, 1, 4.0, Duration::from_secs(2));
 }
 
-/// With a window of 32, a round trip lets 32 of those through that know the same version. A hundred that act in step
-/// and send again at once need 100 reads and 100 + 68 + 36 + 4 writes, which is 3.08 requests each. The pauses save a
-/// few of the last ones.
+/// With a window of 32, one round trip admits 32 adds that know the same version. A hundred in step that send again at
+/// once need 100 reads and 100 + 68 + 36 + 4 writes, or 3.08 requests each. The pauses save a few of the last ones.
 #[test]
 fn a_hundred_callers_with_a_store_each_add_at_once_at_about_what_the_window_allows() {
     assert_crowd(Callers::OwnStores, 100, 5, 3.1, Duration::from_millis(300));
 }
 
-/// The first refusal cannot tell a caller whether there are a hundred others or a thousand. So most of a thousand send in
-/// vain twice before the first pause that is long enough: 1 read, 2 pairs of a stale write and a fresh one, and more.
+/// The first refusal looks the same for a hundred callers and for a thousand. So most of a thousand fail twice before
+/// their first sufficient pause: 1 read, 2 pairs of a stale write and a fresh one, and more.
 #[test]
 fn a_thousand_callers_with_a_store_each_add_at_once_at_six_requests_each_at_most() {
     assert_crowd(Callers::OwnStores, 1000, 1, 6.0, Duration::from_secs(4));

@@ -1,4 +1,4 @@
-//! Time that runs out and tables that refuse: the answer comes before the deadline and states all that is known.
+//! Deadlines, and tables that refuse: the answer comes before the deadline and states all known facts.
 
 use super::accounts::{Account, TABLE, add_one, balance, change, engine, rival};
 use crate::harness::clients::{
@@ -231,8 +231,8 @@ async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
 /// The looks at the wall clock until the first send has left.
 const FIRST_SEND: u32 = 4;
 
-/// A wall clock that is asked once for the window, once for the write, and once before and once after the signing of each
-/// send. The machine sleeps after so many looks.
+/// The wall clock of a machine that sleeps after so many looks at it. The window takes one look, the write one, and
+/// each send two: before its signing and after it.
 fn asleep_after(most: u32) -> impl Fn() -> SystemTime {
     let looks = AtomicU32::new(0);
     let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);

@@ -1,9 +1,9 @@
-//! `#[derive(Record)]` lists the attributes that serde reads and writes.
+//! `#[derive(Record)]` lists the attributes read and written by serde.
 
 use fencepost::{Record, Settings};
 use serde::{Deserialize, Serialize};
 
-/// Checks that the attributes are those that serde reads, and those that it writes.
+/// Compares the attributes with those read by serde, and with those written by it.
 fn agrees_with_serde<T: Record + Default>() -> &'static [&'static str] {
     assert_eq!(T::fields(), T::ATTRIBUTES);
     let written = T::default().encode().expect("attributes");

@@ -21,8 +21,8 @@ async fn account(table: &Table<Account>) -> Key {
     key
 }
 
-/// `{}` says that there is no item only where one item was asked for. The answers to other reads name the requested
-/// rows, even where none is there.
+/// `{}` means a missing item only in the answer to a read of one item. The answers to other reads name the requested
+/// rows, even missing ones.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_speak_of_the_rows_that_were_asked_for_is_none() {
     let engine = engine();
@@ -119,7 +119,7 @@ async fn a_garbled_answer_to_a_read_never_means_that_there_is_no_item() {
     }
 }
 
-/// The row of the refusal is unchanged, as after a writer that took its change back.
+/// The row in the refusal is unchanged, as after a writer that undid its own change.
 #[tokio::test(start_paused = true)]
 async fn a_conditional_write_that_is_refused_without_a_reason_is_made_again_and_applied_once() {
     let (db, store) = scene(1);

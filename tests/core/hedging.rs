@@ -1,4 +1,4 @@
-//! A second send while the first is still awaited, and the proof in the two answers together.
+//! A second send while the first is still awaited. Together, the two answers prove the outcome.
 
 use super::accounts::{Account, TABLE, add_one, call, rival};
 use super::pooled::{HANDSHAKE, HEDGE_AFTER, HOP, LATE, LEASES, World, millis};
@@ -73,7 +73,8 @@ async fn dead_connections_are_used_up_at_once_after_a_freeze() {
 async fn dead_connections_use_up_no_patience_for_the_send_that_follows_them() {
     let world = World::connected(4).await;
     world.pool.kill_idle();
-    // The first send that arrives is lost. Its hedge leaves as soon as a connection and an answer take, and opens another.
+    // The first send to arrive is lost. Its hedge leaves after the time for a connection and an answer, and opens
+    // another connection.
     let fates = [Fate::Answered, Fate::Answered, Fate::Answered, Fate::Answered, Fate::Dropped];
     world.pool.next(&fates);
     let began = Instant::now();
@@ -286,8 +287,8 @@ async fn a_hedge_that_lost_to_a_rival_proves_that_its_twin_in_flight_is_never_ap
     assert_eq!((world.stored(), call.tally().conflicts), ((3, 52), 1));
 }
 
-/// The row is still at the version of the delete, because it is a tombstone already. A copy in flight is burned,
-/// because it could delete the item that is created next.
+/// The row is still at the version of the delete, because it is a tombstone already. A copy in flight is burned, since
+/// it could delete the next item at this key.
 #[tokio::test(start_paused = true)]
 async fn a_refused_hedge_whose_row_has_not_moved_on_is_burned() {
     for (first, sent) in [(Fate::Dropped, 3), (Fate::Answered, 1)] {
@@ -302,7 +303,7 @@ async fn a_refused_hedge_whose_row_has_not_moved_on_is_burned() {
     }
 }
 
-/// A row that vanished proves nothing about a send in flight.
+/// A vanished row proves nothing about a send in flight.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_without_a_row_is_unknown_while_another_send_is_in_flight() {
     let world = World::connected(2).await;

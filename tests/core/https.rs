@@ -1,4 +1,5 @@
-//! Clients over real sockets: the HTTPS client of the functions, and a user's own client with the credentials of a container.
+//! Clients over real sockets: the HTTPS client of the functions, and a user's own client with the credentials of a
+//! container.
 
 use super::deadlines::is_unavailable_at;
 use crate::harness::server::{Server, listen, patiently};
@@ -23,7 +24,7 @@ use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObj
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/core/tls/localhost.pem");
 const KEY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/core/tls/localhost.key");
 
-/// Speaks TLS for a server that does not. Gives the endpoint.
+/// Speaks TLS for a server without it. Gives the endpoint.
 async fn tls_for(server: &Server) -> String {
     let certificate = CertificateDer::from_pem_file(CERTIFICATE).expect("a certificate");
     let key = PrivateKeyDer::from_pem_file(KEY).expect("a key");
@@ -120,7 +121,7 @@ async fn read(environment: &[(&str, &str)]) -> String {
     String::from_utf8(output.stdout).expect("text").trim().to_owned()
 }
 
-/// A server with the note that [`read`] reads.
+/// A server with the note for [`read`].
 async fn server_with_note() -> Server {
     let server = Server::start(&[("Notes", "noteId")]).await;
     let note = json!({

@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 const RECORDS: &str = "Records";
 
-/// A consumer of messages that pay in.
+/// A consumer of messages about deposits.
 #[derive(Clone)]
 struct Consumer {
     accounts: Table<Account>,
@@ -109,7 +109,7 @@ async fn a_message_that_five_consumers_handle_at_once_while_answers_are_lost_cou
             consumers.spawn(settle(Consumer::on(&store)));
         }
         assert_eq!(consumers.join_all().await, [55; 5], "seed {seed}");
-        // Until everything that is still under way has arrived.
+        // Until all requests on their way have arrived.
         tokio::time::sleep(Duration::from_mins(15)).await;
         assert_eq!(balance(&engine, "a-1"), 55, "seed {seed}");
     }
@@ -126,7 +126,7 @@ async fn a_message_whose_first_answer_is_lost_counts_once() {
     assert_eq!(balance(&engine, "a-1"), 55);
 }
 
-/// The record is looked at once more before a refusal. If that look fails, nothing is known of an earlier copy.
+/// Before a refusal, the record is read once more. If this read fails, nothing is known of an earlier copy.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_cannot_be_looked_at_again_is_a_failure_and_no_refusal() {
     let engine = engine();

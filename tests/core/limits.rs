@@ -1,4 +1,4 @@
-//! The limits of a transaction: one that is too large is refused before anything is sent.
+//! The limits of a transaction: a larger one is refused before any request.
 
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -44,7 +44,7 @@ fn put_all(attempt: &mut Attempt, notes: &[Item<Note>], bytes: usize) -> Result<
     Ok(())
 }
 
-/// A record that is encoded by hand, under a name that it does not declare.
+/// A record encoded by hand, with a name that it does not declare.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Undeclared {
     text: String,
@@ -197,7 +197,7 @@ async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
     put(&one.with_policy(RetryPolicy::default()), &one).await.expect("one store");
 }
 
-/// A record that forgets a field of its type.
+/// A record that omits a field of its type.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Forgetful {

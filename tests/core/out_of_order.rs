@@ -49,7 +49,7 @@ impl HttpConnector for Slow {
     }
 }
 
-/// A change of an account that holds 50. Each adds 100.
+/// A change of an account of 50. Each adds 100.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Deed {
     Update,
@@ -64,7 +64,7 @@ const OURS: i64 = 100;
 impl Deed {
     const ALL: [Deed; 4] = [Deed::Update, Deed::UpdateAtVersion, Deed::Add, Deed::AddWithin];
 
-    /// Returns the error that the caller was told, if any.
+    /// Returns the error told to the caller, if any.
     async fn play(self, table: &Table<Account>, at: ItemVersion) -> Result<(), String> {
         let key = "a-1";
         let put = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + OURS }));
@@ -90,7 +90,7 @@ async fn other_writer(engine: Engine, at: u64) {
     }
 }
 
-/// The answer to the caller and the amount that was added after all arrivals.
+/// The answer to the caller, and the added amount after all arrivals.
 async fn play(deed: Deed, ways: [Way; 2], other: Option<u64>) -> (Result<(), String>, i64) {
     let engine = engine();
     let slow = Slow { engine: engine.clone(), ways: ways.to_vec(), writes: Arc::default() };

@@ -25,7 +25,7 @@ pub struct World {
 }
 
 impl World {
-    /// A client that has had no answer and has no connection.
+    /// A client without any answer or connection yet.
     pub async fn cold() -> Self {
         Self::cold_with(HANDSHAKE).await
     }
@@ -43,7 +43,7 @@ impl World {
         world
     }
 
-    /// A client that has just had its first answer, after a handshake, and has so many idle connections.
+    /// A client directly after its first answer and a handshake, with so many idle connections.
     pub async fn connected(connections: usize) -> Self {
         Self::connected_with(HANDSHAKE, connections).await
     }
@@ -61,7 +61,7 @@ impl World {
         self.engine.take_log();
     }
 
-    /// Requests that left, and connections that were opened.
+    /// The number of requests sent, and of connections opened.
     pub fn sent(&self) -> (u32, u32) {
         let Counts { requests, opened, .. } = self.pool.take_counts();
         (requests, opened)

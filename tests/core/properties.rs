@@ -19,7 +19,7 @@ use tokio::runtime::Runtime;
 const TABLE: &str = "Anything";
 const MAX_EXPRESSION: usize = 4096;
 
-/// Names that an expression could stumble over if they stood in it: reserved words, placeholders, paths.
+/// Names that would be trouble in an expression: reserved words, placeholders, paths.
 const AWKWARD: [&str; 12] =
     ["size", "name", "a.b", "a[0]", "#s0", ":s0", "#version", "SET", " ", "é", "_", "attribute_not_exists(#key)"];
 
@@ -48,7 +48,7 @@ const NAMES: [&str; MANY] = {
     names
 };
 
-/// A value that is nothing but its attributes: `Anything<true>` may have `MANY`, the other the awkward ones.
+/// A value with attributes only: `Anything<true>` may have `MANY`, the other the awkward ones.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 struct Anything<const OF_MANY: bool> {
     #[serde(skip)]
@@ -206,7 +206,7 @@ fn strangers() -> impl Strategy<Value = Attributes> {
     prop::collection::hash_map("z[a-z.#: ]{0,5}", values(), 0..3)
 }
 
-/// Plays a property with a seed that its failure names.
+/// Plays a property with a seed. A failure names it.
 fn play<T: std::fmt::Debug>(
     cases: u32,
     strategy: &impl Strategy<Value = T>,
@@ -259,7 +259,7 @@ fn the_whole_item_is_sent_only_when_the_expression_would_be_longer_than_4_kb() {
     let all = |names: &[&str], number: &str| -> Attributes {
         names.iter().map(|&name| (name.to_owned(), N(number.to_owned()))).collect()
     };
-    // How long the expression is that changes so many attributes; `None` where the whole item is sent.
+    // The length of the expression for so many changed attributes; `None` where the whole item is sent.
     let sent = |changed: usize| {
         let a = all(&NAMES, "1");
         let mut b = a.clone();

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 const LEASES: &str = "Leases";
 
-/// An engine with the accounts `a-1` and `a-2` of 50, made by another client than that of any test.
+/// An engine with the accounts `a-1` and `a-2` of 50. No test uses the client that made them.
 async fn with_accounts() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (LEASES, "leaseKey")]);
     accounts::with_accounts(&engine, &["a-1", "a-2"]).await;
@@ -57,8 +57,8 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Err
     moved.await
 }
 
-/// A client that loses its first write. Before its second write, `a-2` has only so much left. Keeps the first write.
-/// `changed` may change the answer to the second.
+/// A client that loses its first write and keeps it. Before its second write, `a-2` has only so much left. `changed`
+/// may change the answer to the second.
 fn client_that_is_refused_after_a_loss(
     engine: &Engine,
     left: i64,
@@ -101,7 +101,7 @@ async fn a_row_that_was_to_be_updated_is_burned_so_that_no_copy_of_the_lost_send
     assert_eq!((status, balances(&engine)), (400, [50, 90]), "{answer}");
 }
 
-/// The row that remembers refuses the burned id for ever.
+/// The row with the memory refuses the burned id for ever.
 #[tokio::test(start_paused = true)]
 async fn what_is_decided_after_a_burn_is_a_new_write() {
     for first in [First::Updated, First::AddedTo] {
@@ -118,7 +118,7 @@ async fn what_is_decided_after_a_burn_is_a_new_write() {
     }
 }
 
-/// The refusal says that another transaction held the row, and does not show it. The burn does.
+/// The refusal tells only of another transaction at the row. The burn shows the row.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_a_burn_has_shown_is_not_read_again() {
     let engine = with_accounts().await;
@@ -171,7 +171,7 @@ async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn
     operations(&engine)
 }
 
-/// Otherwise, the row that was read and the row that refuses would be in memory together.
+/// Otherwise, the row from the read and the row from the refusal would be in memory together.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_takes_much_memory_is_read_again_if_another_step_was_refused() {
     let double = |account: &Account| Account { balance: account.balance * 2 };
@@ -190,7 +190,8 @@ struct Swept {
     balance: i64,
 }
 
-/// The burn of a create on a tombstone demands that the row still is one. A large tombstone is kept for that.
+/// The burn of a create on a tombstone demands that the row still is one. Even a large tombstone is kept in memory for
+/// it.
 #[tokio::test(start_paused = true)]
 async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
     let engine = with_accounts().await;
@@ -286,7 +287,7 @@ async fn a_row_that_has_moved_on_or_gone_is_a_lost_race_and_an_add_that_is_refus
     assert_eq!(conflicts(First::AddedTo, full).await, 0, "it is within its window, and has no room");
 }
 
-/// Another transaction checks the lease at the same moment. That says nothing about who holds it.
+/// Another transaction checks the lease at the same moment. This says nothing about its holder.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_another_transaction_looks_at_is_not_taken_for_lost() {
     let engine = with_accounts().await;

@@ -1,4 +1,4 @@
-//! Tables that remember items: the cost of a warm change, and answers that never come from memory.
+//! Tables with remembered items: the cost of a warm change, and answers that never come from memory.
 
 use super::accounts::{self, Account, TABLE, engine, with_accounts};
 use crate::harness::engine::Engine;
@@ -18,7 +18,7 @@ fn balance(engine: &Engine) -> i64 {
     accounts::balance(engine, "a-1")
 }
 
-/// An account with 50, a table that remembers, and one of another client that does not.
+/// An account with 50, a table with a memory, and one of another client without.
 async fn with_account() -> (Engine, Table<Account>, Table<Account>, Key) {
     let engine = engine();
     let table = || Store::new(&engine.client()).table::<Account>(TABLE);
@@ -114,7 +114,7 @@ async fn a_decision_that_commits_no_step_answers_from_memory_no_more_than_one_th
     assert_eq!((seen.await.expect("read"), engine.take_counts()), (Some(150), (1, 0)));
 }
 
-/// Reads the account in a transaction that writes nothing. Says whether it is there.
+/// Reads the account in a transaction without writes. Tells whether it is there.
 async fn look(table: &Table<Account>, key: &Key) -> bool {
     let mut reads = Reads::new();
     let account = reads.item("account", table, key);

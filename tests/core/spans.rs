@@ -16,7 +16,7 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 use tracing_subscriber::registry::LookupSpan;
 
-/// The spans that were closed, each as text: operation, table, attempt, why, outcome.
+/// The closed spans, each as text: operation, table, attempt, why, outcome.
 #[derive(Clone, Default)]
 struct Closed(Arc<Mutex<Vec<String>>>);
 

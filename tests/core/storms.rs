@@ -1,4 +1,4 @@
-//! Minutes of throttling and batches that are never whole: the answers to callers and the number of requests.
+//! Minutes of throttling and of incomplete batches: the answers to callers and the number of requests.
 
 use super::accounts::{Account, TABLE, add_one};
 use crate::harness::engine::store;
@@ -11,7 +11,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
-/// The time that a call may take.
+/// The time of a call.
 const ALLOWED: Duration = Duration::from_secs(5);
 
 /// The most sends of one call on average, while everything is throttled. Seven pauses grow to a second, which takes

@@ -1,4 +1,4 @@
-//! Tombstones in a table of values that expire by themselves.
+//! Tombstones in a table of values with an expiry.
 
 use super::accounts::change;
 use crate::harness::clients::{Reply, client_whose, lost};
@@ -35,7 +35,7 @@ fn session(expires_at: Option<u64>) -> Session {
     Session { user: "ann".to_owned(), expires_at }
 }
 
-/// An attribute of the row that is a number; `Null` where it has none.
+/// A number in an attribute of the row; `Null` without it.
 fn number(engine: &Engine, name: &str) -> Value {
     engine.row(TABLE, Session::PARTITION_KEY, "s-1")[name]["N"].take()
 }
@@ -78,7 +78,7 @@ async fn a_tombstone_that_a_transaction_leaves_is_kept_as_long() {
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string());
 }
 
-/// The create never arrives. Another step refuses its resend, and its key is burned.
+/// The create never arrives. Another step refuses its resend. Its key is burned.
 #[tokio::test(start_paused = true)]
 async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
     let (engine, table, key) = sessions();

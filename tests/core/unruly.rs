@@ -1,4 +1,4 @@
-//! A server that breaks the rules of HTTP/1.1: no answer is taken for that to another request and no change is applied
+//! A server that breaks the rules of HTTP/1.1: no answer is taken for another request's, and no change is applied
 //! twice.
 
 use super::accounts::{Account, TABLE, add_one, balance, engine};
@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-/// The default HTTP client of the SDK and that of the functions.
+/// The default HTTP client of the SDK, and the one of the functions.
 fn http_clients() -> [SharedHttpClient; 2] {
     [aws_smithy_http_client::Builder::new().build_http(), fencepost::lambda::https_client()]
 }
@@ -31,7 +31,7 @@ fn store_at(address: &str, http_client: SharedHttpClient) -> Store {
     Store::new(&Client::from_conf(config.build()))
 }
 
-/// A server that answers every third request of this operation in one manner and the others well.
+/// A server that uses this manner for every third answer to this operation. All others are correct.
 async fn server(operation: &'static str, manner: Manner) -> Unruly {
     let asked = AtomicUsize::new(0);
     let choose = move |came: &str| {
@@ -44,7 +44,7 @@ async fn server(operation: &'static str, manner: Manner) -> Unruly {
 #[tokio::test]
 async fn whatever_the_server_does_to_its_answer_a_change_is_applied_once_and_told() {
     for manner in Manner::ALL {
-        // Its answer is given up or followed by another: no request may follow on that connection.
+        // Its answer is given up or followed by another: the connection must not carry another request.
         let spoils = matches!(manner, Manner::Withheld | Manner::AndAnother | Manner::TooShort);
         let changes = if spoils { 9_i64 } else { 3 };
         for http_client in http_clients() {
@@ -92,7 +92,7 @@ async fn whatever_the_server_does_to_its_answer_a_read_finds_what_is_there() {
     }
 }
 
-/// The server really sends an answer that deceives a client that keeps such a connection.
+/// The server really deceives a client that keeps such a connection.
 #[tokio::test]
 async fn a_client_that_goes_on_with_such_a_connection_takes_one_answer_for_another() {
     let engine = engine();
@@ -143,7 +143,7 @@ async fn under_every_manner_at_once_changes_are_applied_once_or_unknown_and_no_r
     changes.check(&Log::default(), held).unwrap_or_else(|contradiction| panic!("{contradiction}"));
 }
 
-/// Changes the own account and that of all, and reads the own one after each change.
+/// Changes the client's own account and the shared one, and reads the own one after each change.
 async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<Changes>) {
     let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
     let (mut at_least, mut at_most) = (0, 0);

@@ -1,5 +1,6 @@
-//! The cases of functions that no other file has: every changing route, with the event of `events/`, on an item that is absent,
-//! there and a tombstone, with a key if it honours one. Undisturbed invocations show the promise of the case.
+//! The cases of functions without a file of their own: every changing route, with the event of `events/`, on an item
+//! that is absent, present or a tombstone, with a key if it honours one. Undisturbed invocations show the promise of
+//! the case.
 
 use super::case::{Case, Given, How, Killed, Promise};
 use super::death::Fate;

@@ -1,4 +1,4 @@
-//! One case of the matrix: a route, how it is asked, and the state of its item.
+//! One case of the matrix: a route, a way to ask, and the state of its item.
 
 use crate::harness::answers::Answer;
 use crate::harness::events::Event;
@@ -11,10 +11,10 @@ use std::fmt;
 pub enum Given {
     Absent,
     Present,
-    /// The item is there, and the process that dies has read it before.
+    /// The item is there. The dying process has read it before.
     Seen,
     Tombstone,
-    /// The very thing that is asked for.
+    /// Exactly the requested state.
     Same,
     Older,
     Newer,
@@ -38,11 +38,11 @@ pub enum How {
     Clamped,
     /// Under a lease.
     Leased,
-    /// Under a lease that is lost.
+    /// Under a lost lease.
     Fenced,
 }
 
-/// The promise about an event that comes again.
+/// The promise about a repeated event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Promise {
     /// All invocations together have one effect.
@@ -60,7 +60,7 @@ pub struct Case {
     pub given: Given,
     pub how: How,
     pub promise: Promise,
-    /// The answer to the first invocation, and that to all others.
+    /// The answer to the first invocation, then the answer to all others.
     pub answers: [&'static str; 2],
 }
 
@@ -94,12 +94,12 @@ pub trait Killed: Functions {
     /// Prepares the item, and gives the event.
     fn prepare(world: &World<Self>, case: &Case) -> impl Future<Output = Event>;
 
-    /// An earlier event of the process, for an item that it has seen.
+    /// An earlier event of the process, for a known item.
     fn seeing() -> Option<Event> {
         None
     }
 
-    /// The name of the function that answers a route, as in template.yaml.
+    /// The name of a route's function, as in template.yaml.
     fn name_of(route: &str) -> &'static str;
 
     /// Invokes the function.

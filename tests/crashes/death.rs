@@ -1,4 +1,4 @@
-//! The death of a process, and the fate of the requests that it leaves behind.
+//! The death of a process, and the fate of its remaining requests.
 
 use crate::harness::engine::{Engine, is_read};
 use crate::harness::faults::Network;
@@ -9,7 +9,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::task::{Context, Poll};
 
-/// Work that is dropped as soon as it waits for so many times. Its output is `None` then.
+/// Work that is dropped when it waits once more than allowed. Its output is then `None`.
 pub struct Mortal<F> {
     work: Option<Pin<Box<F>>>,
     waits_left: usize,
@@ -41,7 +41,7 @@ impl<F: Future> Future for Mortal<F> {
     }
 }
 
-/// The fate of the requests that are on their way when their process dies.
+/// The fate of the requests on their way at the death of their process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// They are delivered before the event comes again.
@@ -59,17 +59,17 @@ pub const KILLED: u64 = 1;
 /// Breaks a rule in all requests.
 pub type Breaks = fn(&mut Request);
 
-/// Decides about the requests that a process leaves behind.
+/// Decides about the remaining requests of a process.
 pub struct Estate {
     fate: Fate,
     breaks: Breaks,
     is_dead: AtomicBool,
-    /// The requests that arrive late.
+    /// The requests for a late arrival.
     kept: Mutex<Vec<Request>>,
     changes: Mutex<Changes>,
 }
 
-/// How often each row was changed, by table and key. A write that leaves its row as it was is no change.
+/// The number of changes to each row, by table and key. A write without a difference is no change.
 pub type Changes = BTreeMap<(String, String), usize>;
 
 impl Estate {

@@ -108,7 +108,7 @@ impl Killed for Devices {
     }
 }
 
-/// With the header that says how it is asked.
+/// The event with the header for this way to ask.
 pub fn asked(event: Event, how: How, tag: &str) -> Event {
     match how {
         How::Keyed => event.key("k-1"),

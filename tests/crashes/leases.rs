@@ -58,10 +58,10 @@ impl Killed for Leasing {
         if route == ENSURE { "ensure-child" } else { "lease" }
     }
 
-    /// A renewal that ends when the one before it ends is taken for it.
+    /// A standing clock would give a renewal the same end as the one before it.
     const TICK: u64 = 1;
 
-    /// A lease is shown with the time that it has left.
+    /// A lease is shown with its remaining time.
     async fn invoke(world: &World<Self>, event: &Event) -> Said {
         Said { body: None, ..answered(&world.send(event).await) }
     }

@@ -31,7 +31,7 @@ impl Killed for Mappings {
         case(REGISTER, Older, Plain, Once, ["201", "200"]),
         case(REGISTER, Newer, Plain, Nothing, ["409 superseded"; 2]),
         case(REGISTER, Same, Plain, Nothing, ["200", "200"]),
-        // A tombstone of an older instance; that of this one refuses it.
+        // A tombstone of an older instance. A tombstone of this one would refuse it.
         case(REGISTER, Tombstone, Plain, Once, ["201", "200"]),
         case(REGISTER, Present, Plain, Nothing, ["409 superseded"; 2]),
         case(DELETE, Absent, Plain, Once, ["204 already_gone", "204 already_gone"]),

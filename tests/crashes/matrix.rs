@@ -27,11 +27,10 @@ pub struct Undisturbed {
 pub struct Tally {
     /// Await points, and the moment after the last one.
     pub points: usize,
-    /// Deaths that were played.
     pub deaths: usize,
     /// Those after which the change of the dead process was applied.
     pub applied: usize,
-    /// Those after which the next invocation found that change.
+    /// Those followed by an invocation that found this change.
     pub found: usize,
     /// Those after which an acknowledged change was missing.
     pub lost: usize,
@@ -82,7 +81,7 @@ impl Undisturbed {
         assert_eq!(self.promise(case), case.promise, "{case}: which invocations change something");
     }
 
-    /// The promise that these invocations show.
+    /// The promise shown by these invocations.
     pub fn promise(&self, case: &Case) -> Promise {
         let effects: Vec<_> = self.dumps.windows(2).map(|pair| pair[0] != pair[1]).collect();
         match effects.as_slice() {

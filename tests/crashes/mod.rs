@@ -1,4 +1,4 @@
-//! The process dies at each of its await points, and the same event comes again.
+//! The process dies at each of its await points. Then the same event comes again.
 //!
 //! A function is a future. It is dropped at its first, second, third … `Pending`, until it completes. Each case of the
 //! matrix is one route with one way to ask, on an item in one state.

@@ -1,4 +1,4 @@
-//! Rules that are broken on purpose: the matrix notices. And a route without a case: that is noticed too.
+//! Rules broken on purpose: the matrix notices each of them, as it notices a route without a case.
 
 use super::case::{Case, Given, How, Killed, Promise};
 use super::death::{Breaks, Fate};
@@ -92,7 +92,7 @@ fn all_cases() -> BTreeMap<&'static str, Vec<Case>> {
     cases
 }
 
-/// The kinds of cases that one changing route lacks.
+/// The kinds of cases missing for one changing route.
 fn missing(route: &str, cases: &[Case]) -> Vec<&'static str> {
     let has = |such: &dyn Fn(&Case) -> bool| cases.iter().any(|case| case.route == route && such(case));
     let on = |given: &[Given]| has(&|case| given.contains(&case.given));

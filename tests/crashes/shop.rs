@@ -98,7 +98,7 @@ fn order_id(key: &str) -> String {
     derived_id(&["order", caller, "user-1", key])
 }
 
-/// Orders so many of one product, and one of another.
+/// Orders so many of one product and one of another.
 fn order(key: &str, quantity: i64) -> Event {
     let lines = json!([{"productId": "a", "quantity": quantity}, {"productId": "b", "quantity": 1}]);
     load("place-order-place").key(key).json(&json!({"userId": "user-1", "lines": lines}))

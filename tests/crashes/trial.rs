@@ -29,14 +29,14 @@ impl Trial {
         let estate = Arc::new(Estate::new(fate, breaks));
         let rng = fastrand::Rng::with_seed(1);
         let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));
-        // An hour later, so that no mapping of the morning lies in the future.
+        // An hour later: no mapping of the morning lies in the future.
         let clock = Clock::standing(TEN_O_CLOCK + 3_600_000);
         let trial = Trial { network, estate, clock };
         let event = F::prepare(&trial.process::<F>(TEST), case).await;
         (trial, event)
     }
 
-    /// A process that was newly started.
+    /// A newly started process.
     fn process<F: Killed>(&self, op: u64) -> World<F> {
         let wire = Wire::new(&self.network);
         wire.works_on(op);
@@ -50,7 +50,7 @@ impl Trial {
         F::invoke(&self.process::<F>(KILLED + invocation), event).await
     }
 
-    /// Invokes a process that dies when it waits for the time after so many. Says whether it did.
+    /// Invokes a process that dies when it waits once more than this. Tells whether it died.
     pub async fn kill<F: Killed>(&self, case: &Case, event: &Event, waits: usize) -> bool {
         let process = self.process::<F>(KILLED);
         if case.given == Given::Seen {
@@ -64,7 +64,7 @@ impl Trial {
         answered.is_none()
     }
 
-    /// Delivers the requests that were kept for later.
+    /// Delivers the requests kept for later.
     pub fn deliver_late(&self) {
         self.estate.deliver_late(self.engine());
     }
@@ -90,7 +90,8 @@ impl Trial {
     }
 }
 
-/// A row without ids, and a lease or a child without times. Its memory is the number of its ids, and a record is its key and its end.
+/// A row for comparison: without ids, a lease or a child also without times. Only the size of its memory stays. A
+/// record becomes its key and its end.
 fn comparable(table: &str, row: &Value) -> String {
     let mut row: Map<_, _> = row.as_object().cloned().unwrap_or_default();
     row.retain(|name, _| !["_incarnation", "acquireId"].contains(&name.as_str()));

@@ -1,5 +1,5 @@
-//! Faults and the end of the time, whatever the route: the answer comes before Lambda would end the invocation, and tells nothing
-//! of the inside.
+//! Faults and the end of the time, on each route: the answer comes before Lambda ends the invocation. It reveals no
+//! internals.
 
 use super::world::{KEY, World};
 use crate::harness::answers::Answer;
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The time that Lambda allows.
+/// The time of an invocation.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The answer to an event, and how long after the event it came.
@@ -81,7 +81,7 @@ async fn a_deadline_in_1970_is_none() {
     world.send_with(&Event::adjust(), with_deadline(0)).await.shows(200, 2);
 }
 
-/// Each route meets a damaged row, or no table at all.
+/// Each route meets a damaged row or a missing table.
 #[tokio::test]
 async fn a_fault_is_a_500_that_tells_nothing_of_the_inside() {
     let (world, created) = World::with_lamp().await;

@@ -1,4 +1,4 @@
-//! `Idempotency-Key`: a change has one effect, and each repeat gets the first answer.
+//! `Idempotency-Key`: a change has one effect. Each repeat gets the first answer.
 
 use super::process;
 use super::world::{KEY, TABLES, World};
@@ -15,7 +15,7 @@ fn adjustment(body: &str) -> Event {
     Event::adjust().text(body)
 }
 
-/// Asserts that this is that answer again, byte for byte, marked as a replay, which has cost one read and no write.
+/// Asserts a replay of that answer, byte for byte, at the cost of one read and no write.
 fn assert_replayed(world: &World, first: &Answer, again: &Answer) {
     assert_eq!((again.status, &again.body), (first.status, &first.body));
     for name in ["etag", "location", "content-type"] {
@@ -125,7 +125,7 @@ async fn an_adjustment_that_changed_nothing_still_changes_nothing_when_it_is_rep
     assert_eq!(world.send(&Event::get()).await.shows(200, 2)["state"]["brightness"], 50);
 }
 
-/// TTL removes rows late. An expired record that is still there is not believed.
+/// TTL removes rows late. A record past its end is ignored.
 #[tokio::test]
 async fn a_record_that_has_expired_is_not_believed() {
     let (world, _) = World::with_lamp().await;
@@ -264,7 +264,7 @@ async fn tenants_of_a_lambda_authorizer_do_not_share_their_keys() {
     process.answer(&create(json!(""), "lamp-4")).await.says(403, "caller_unknown");
 }
 
-/// Each change that sets a value, and another client's change in between, which the first one must not undo.
+/// Each change that sets a value, with a later change of another client. The first must not undo the second.
 fn settings() -> [(Event, Event); 3] {
     [
         (Event::patch_state().text(r#"{"brightness":70}"#), Event::patch_state().text(r#"{"brightness":20}"#)),

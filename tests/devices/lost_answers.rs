@@ -1,4 +1,4 @@
-//! How much stays unknown on a network that loses answers. Time is virtual, so the machine has no say in it.
+//! The share of unknown outcomes on a network with lost answers. Time is virtual: the machine has no influence.
 
 use super::world::{TABLES, World};
 use crate::harness::engine::Engine;
@@ -7,7 +7,7 @@ use crate::harness::faults::{Broken, Rates, network_that_breaks};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// Makes lamps brighter. Gives how often that was acknowledged, and how often it stayed unknown.
+/// Makes lamps brighter. Gives the numbers of acknowledged and of unknown changes.
 async fn brighten(world: World, writer: usize, lamps: usize, times: usize) -> (i64, i64) {
     let (mut acknowledged, mut unknown) = (0, 0);
     for time in 0..times {

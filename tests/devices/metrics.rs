@@ -1,4 +1,4 @@
-//! The metrics that a function writes. The test counts every number too.
+//! The metrics of a function. The test counts every number too.
 
 use super::process::{self, overtaken};
 use super::world::{TABLES, World};
@@ -34,7 +34,7 @@ async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
         assert_eq!(overtaken(&server, &process, event).await, 200);
     }
 
-    // A keyed adjustment and its replay, a refusal, an unknown outcome, and a row that contradicts itself.
+    // A keyed adjustment with its replay, a refusal, an unknown outcome, a corrupt row.
     for _ in 0..2 {
         assert_eq!(status(Event::adjust().key("k-1")).await, 200);
     }

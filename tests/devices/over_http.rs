@@ -1,4 +1,4 @@
-//! The real function over real sockets: processes that race, and a network that loses answers.
+//! The real function over real sockets: racing processes, and lost answers.
 
 use super::process::start;
 use super::world::{TABLES, World};
@@ -84,8 +84,8 @@ async fn five_processes_that_race_lose_no_adjustment_and_apply_none_twice() {
     assert_eq!(brightness(&server.engine, "lamp-1"), 50 + CLIENTS * ADJUSTMENTS);
 }
 
-/// A hop in front of an engine's server that loses the answer to every so-manieth write which was applied: in turn,
-/// nothing comes at all, or a 500.
+/// A hop in front of an engine's server. It loses every n-th answer to an applied write: by turns, it sends nothing or
+/// a 500.
 struct LossyHop {
     engine: String,
     client: legacy::Client<HttpConnector, Body>,
@@ -153,7 +153,7 @@ fn brighten() -> Event {
     Event::adjust().text(r#"{"attribute":"brightness","by":1}"#)
 }
 
-/// The answers to the clients' adjustments, and the effect.
+/// The answers to the clients' adjustments, with their effect.
 struct Tally {
     acknowledged: i64,
     unknown: i64,
@@ -161,8 +161,8 @@ struct Tally {
     lost: usize,
 }
 
-/// Lets 8 clients make so many adjustments each. Each goes round all the lamps. Every so-manieth answer to a write is
-/// lost, and the others take so long.
+/// Lets 8 clients make so many adjustments each. Each goes round all the lamps. Every n-th answer to an applied write
+/// is lost. The others are delayed.
 ///
 /// The clients' timeouts run in real time. On a slow machine they end early, which is one more kind of lost answer.
 async fn adjust_over_lossy_http(lamps: usize, adjustments: usize, every: usize, delay: Duration) -> Tally {
@@ -209,8 +209,8 @@ async fn lost_answers_over_http_apply_no_adjustment_twice() {
     assert!(told.lost > 5, "the network lost too little to show anything: {}", told.lost);
 }
 
-/// A row remembers 64 adds, and an answer that does not come is missed after 150 ms. The answers take so long that eight
-/// clients commit fewer than 64 times by then, however fast the machine is.
+/// A row remembers 64 adds. A client misses an answer after 150 ms. The delay of the answers keeps eight clients below
+/// 64 commits in this time, even on the fastest machine.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn lost_answers_on_one_device_over_http_leave_hardly_any_adjustment_unknown() {
     let told = adjust_over_lossy_http(1, 50, 20, Duration::from_millis(30)).await;
@@ -220,9 +220,9 @@ async fn lost_answers_on_one_device_over_http_leave_hardly_any_adjustment_unknow
 
 /// Each process has a store and connections of its own, and knows nothing of the others.
 ///
-/// Before an add is refused by its window of 32, 32 others were committed. So at most 28 of 60 are refused, and none of
-/// them twice: at most 60 reads and 88 writes, which is 2.5 requests each. A send that is repeated because its answer is
-/// late counts once, because that depends on the machine.
+/// An add is refused by its window of 32 only after 32 others were committed. So at most 28 of 60 are refused, each
+/// only once: at most 60 reads and 88 writes, or 2.5 requests each. A send that is repeated because of a late answer
+/// counts once, because the machine decides about it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_processes_that_adjust_one_device_at_once_send_less_than_three_requests_each() {
     const CLIENTS: i64 = 60;

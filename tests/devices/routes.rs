@@ -109,7 +109,7 @@ fn adjust(members: &str) -> Event {
     Event::adjust().text(&format!(r#"{{"attribute":"brightness",{members}}}"#))
 }
 
-/// A state, a change, and the state that it leaves, or the code of its refusal.
+/// Each row has a state, a change and its result: the state after it or the code of its refusal.
 #[tokio::test]
 async fn each_change_leaves_its_state_or_is_refused() {
     let lamp = r#"{"brightness":50}"#;
@@ -318,8 +318,8 @@ async fn a_star_matches_any_version() {
     assert_eq!(world.send(&delete.header("if-match", "*")).await.status, 204);
 }
 
-/// The client names a version that the device does not have yet. The delete is refused. When the device gets there, a second
-/// copy of the delete is applied: its condition holds.
+/// The client names a future version of the device. The delete is refused. Later the device reaches the version. Then a
+/// second copy of the delete is applied: its condition holds.
 #[tokio::test]
 async fn a_second_copy_of_a_delete_with_a_made_up_tag_is_applied_when_the_device_gets_to_that_version() {
     let (world, created) = World::with_lamp().await;

@@ -1,4 +1,4 @@
-//! The depth and the size of a device: a larger one is refused, and nothing is written.
+//! The depth and the size of a device: a larger one is refused without a write.
 
 use super::world::World;
 use crate::harness::events::Event;
@@ -9,7 +9,7 @@ fn objects(depth: usize) -> String {
     format!("{}{{}}{}", r#"{"a":"#.repeat(depth - 1), "}".repeat(depth - 1))
 }
 
-/// An object that holds arrays inside each other, `depth` in all.
+/// An object with nested arrays, `depth` levels in all.
 fn arrays(depth: usize) -> String {
     format!(r#"{{"a":{}{}}}"#, "[".repeat(depth - 1), "]".repeat(depth - 1))
 }

@@ -1,4 +1,4 @@
-//! The traces that a function sends: the X-Ray daemon is a socket of the test.
+//! The traces of a function: the X-Ray daemon is a socket of the test.
 
 use super::process::start;
 use super::world::TABLES;
@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tokio::net::UdpSocket;
 
-/// The next subsegment that a daemon gets.
+/// The next subsegment at the daemon.
 async fn next(daemon: &UdpSocket) -> Value {
     let mut datagram = vec![0; 64 * 1024];
     let length = patiently("a subsegment", daemon.recv(&mut datagram)).await.expect("a datagram");
@@ -44,7 +44,7 @@ async fn every_send_of_a_sampled_invocation_is_a_subsegment_of_its_trace() {
         let id = text(&sent["id"]);
         assert!(id.len() == 16 && id.bytes().all(|byte| byte.is_ascii_hexdigit()), "{sent:#}");
         assert!(ids.insert(id), "two have one id: {sent:#}");
-        // On a busy machine a late answer is hedged, and a very late one makes the function send again.
+        // On a busy machine a late answer is hedged. After a very late one, the function sends again.
         if sent["annotations"]["why"] == "first" {
             operations.push(text(&sent["aws"]["operation"]));
         }

@@ -1,4 +1,4 @@
-//! `device-state` on an engine of its own, and the events that it is sent.
+//! `device-state` on an engine of its own, with its events.
 
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, load};
@@ -10,7 +10,7 @@ pub const KEY: &str = "deviceId";
 /// The tables of the function, each with its key.
 pub const TABLES: &[(&str, &str)] = Devices::TABLES;
 
-/// The function, its engine, and a clock that only the test moves.
+/// The function, its engine, and a clock under the test's control.
 pub type World = world::World<Devices>;
 
 impl World {
@@ -75,13 +75,13 @@ impl Event {
         load("device-state-set-config")
     }
 
-    /// One event for each route that changes a device which is there, in a form that does change `lamp-1`.
+    /// One event for each route that changes a present device. Each does change `lamp-1`.
     pub fn changes() -> [Self; 5] {
         let offline = Self::set_status().text(r#"{"status":"offline"}"#);
         [Self::patch_state(), Self::adjust(), offline, Self::set_config(), Self::delete()]
     }
 
-    /// One event for each route that takes a body.
+    /// One event for each route with a body.
     pub fn with_body() -> [Self; 5] {
         [Self::create(), Self::patch_state(), Self::adjust(), Self::set_status(), Self::set_config()]
     }

@@ -1,10 +1,10 @@
-//! What a client gets, and what is asserted about it.
+//! Answers as a client sees them, with assertions about them.
 
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use aws_lambda_events::encodings;
 use serde_json::Value;
 
-/// What a client gets.
+/// An answer as a client sees it.
 #[derive(Clone, Debug)]
 pub struct Answer {
     pub status: i64,
@@ -42,7 +42,7 @@ impl Answer {
         self.headers.iter().map(|(name, _)| name.as_str())
     }
 
-    /// The code of a problem, or nothing.
+    /// The code of a problem, or an empty text.
     pub fn code(&self) -> String {
         let body: Option<Value> = self.body.as_deref().and_then(|body| serde_json::from_str(body).ok());
         body.and_then(|body| Some(body["code"].as_str()?.to_owned())).unwrap_or_default()
@@ -56,13 +56,13 @@ impl Answer {
         self.header("idempotency-replayed") == Some("true")
     }
 
-    /// What is shown with this status.
+    /// The body of an answer with this status.
     pub fn shown(&self, status: i64) -> Value {
         assert_eq!(self.status, status, "{self:?}");
         self.json()
     }
 
-    /// Asserts that it shows an item with this status and this version; gives the item.
+    /// Asserts that the answer shows an item with this status and this version. Gives the item.
     pub fn shows(&self, status: i64, version: u64) -> Value {
         assert_eq!(self.status, status, "{self:?}");
         assert_eq!(self.header("content-type"), Some("application/json"));
@@ -76,14 +76,14 @@ impl Answer {
         item
     }
 
-    /// What is said beside this status and this code.
+    /// The body of a problem with this status and this code.
     pub fn says(&self, status: i64, code: &str) -> Value {
         let problem = self.json();
         assert_eq!((self.status, problem["code"].as_str()), (status, Some(code)), "{self:?}");
         problem
     }
 
-    /// Asserts that it has the form of RFC 9457.
+    /// Asserts the form of RFC 9457.
     pub fn check_problem(&self) {
         assert_eq!(self.header("content-type"), Some("application/problem+json"), "{self:?}");
         let problem = self.json();

@@ -1,4 +1,4 @@
-//! Clients whose requests fare as the test says.
+//! Clients with requests that meet faults chosen by the test.
 
 use super::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
@@ -10,12 +10,12 @@ use std::time::Duration;
 
 pub use fencepost_test::{Reply, client_answered_by as client_whose};
 
-/// An error of the service that says nothing but its name, and is answered with this status.
+/// An error of the service with only its name, under this status.
 pub fn error(status: u16, code: &str) -> (u16, String) {
     (status, fencepost_test::error(status, code).body.to_string())
 }
 
-/// An answer that says nothing of what became of the request.
+/// An answer that leaves the outcome of the request open.
 pub fn lost() -> (u16, String) {
     error(500, "InternalServerError")
 }
@@ -28,12 +28,12 @@ pub fn step_in_conflict(answer: &str, step: usize) -> String {
     cancelled.to_string()
 }
 
-/// What becomes of a request on its way.
+/// The fate of a request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Way {
     /// It is answered after this many milliseconds.
     Answered(u64),
-    /// It is applied, and nobody hears its answer.
+    /// It is applied. Its answer is lost.
     AnswerLost,
     /// It never arrives.
     Dropped,
@@ -43,7 +43,7 @@ pub enum Way {
     Denied,
 }
 
-/// A client each of whose requests goes the way that the test says. It learns how many requests came before.
+/// A client whose requests take the way chosen by the test, which gets the number of requests before each.
 pub fn client_that(engine: &Engine, way: impl Fn(usize) -> Way + Send + Sync + 'static) -> Client {
     let requests = AtomicUsize::new(0);
     client_whose(engine, move |engine, _, operation, body| match way(requests.fetch_add(1, SeqCst)) {
@@ -66,7 +66,7 @@ pub enum Silent {
     ForWritesThatItApplies,
 }
 
-/// A client that hears nothing of these requests. Those that it hears nothing of are not applied, unless the name says so.
+/// A client that gets no answer to these requests. They are not applied, unless the name says so.
 pub fn client_without_answers(engine: &Engine, silent: Silent) -> Client {
     client_whose(engine, move |engine, _, operation, body| {
         let is_silent = silent == Silent::Always || operation != "GetItem";
@@ -81,7 +81,7 @@ pub fn client_without_answers(engine: &Engine, silent: Silent) -> Client {
 /// An answer to a write: its status, its code, and whether the write was applied before.
 pub type Line = (u16, &'static str, bool);
 
-/// A client whose writes are answered by this script, and by the engine when it has ended.
+/// A client with a script of answers to its writes. After the end of the script, the engine answers.
 pub fn client_by_script(engine: &Engine, script: &[Line]) -> Client {
     let lines = Mutex::new(script.iter().copied().collect::<VecDeque<_>>());
     client_whose(engine, move |engine, _, operation, body| {

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 /// 10:00 on 7 March 2026, in milliseconds since 1970.
 pub const TEN_O_CLOCK: u64 = 1_772_877_600_000;
 
-/// A time of day that the test decides. Copies show the same time.
+/// A time of day set by the test. Copies show the same time.
 #[derive(Clone)]
 pub struct Clock {
     begins_at: u64,
@@ -32,7 +32,7 @@ impl Clock {
         Self::new(at)
     }
 
-    /// Goes on by a millisecond at each look, so no two looks give the same time.
+    /// Goes on by a millisecond at each look: no two looks give the same time.
     pub fn ticking(at: u64) -> Self {
         Clock { tick: 1, ..Self::new(at) }
     }

@@ -1,4 +1,4 @@
-//! The contract of `docs/openapi.yaml`. Every answer that a test sees is compared with it.
+//! The contract of `docs/openapi.yaml`. Every answer in a test is compared with it.
 
 use super::answers::Answer;
 use super::events::Event;
@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
-/// The document, and the schemas of bodies that were needed so far.
+/// The document, with the schemas of bodies that were needed so far.
 pub struct Contract {
     document: Value,
     schemas: Mutex<HashMap<String, Arc<Validator>>>,
@@ -23,7 +23,7 @@ pub fn assert_described(event: &Event, answer: &Answer) {
     }
 }
 
-/// A node of the document, or what it refers to.
+/// A node of the document. A reference is followed.
 pub fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
     match node["$ref"].as_str() {
         Some(reference) => document.pointer(reference.trim_start_matches('#')).expect("a target"),
@@ -36,8 +36,8 @@ impl Contract {
         Contract { document, schemas: Mutex::default() }
     }
 
-    /// Checks status, headers and body. What is answered to a path or a method that no route has is no part of it. No route
-    /// has HEAD, whose answer has no body to say so.
+    /// Checks status, headers and body. Answers to unknown paths and methods are no part of the contract. No route has
+    /// HEAD: its answer would have no body to explain this.
     pub fn check(&self, event: &Event, answer: &Answer) -> Result<(), String> {
         let is_head = (event.method(), answer.status) == ("HEAD", 405);
         if is_head || ["no_such_route", "method_not_allowed"].contains(&answer.code().as_str()) {
@@ -89,7 +89,7 @@ impl Contract {
         wrong.map_or(Ok(()), |error| Err(format!("{method} {path}: a body was accepted, but {error}")))
     }
 
-    /// The method and the path of the document that an event means. Not every sender names them in `routeKey`.
+    /// The method and the path of the document for an event. Not every sender names them in `routeKey`.
     fn route<'a>(&'a self, event: &'a Event) -> Option<(&'a str, &'a str)> {
         let paths = self.document["paths"].as_object()?;
         let named = event.0["routeKey"].as_str()?.split_once(' ');

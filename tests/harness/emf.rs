@@ -5,7 +5,6 @@
 use serde_json::Value;
 use std::collections::BTreeMap;
 
-/// The identity of a metric: its name, and its dimensions with their values.
 type Metric = (String, BTreeMap<String, String>);
 
 /// The values of all metrics of one namespace, in the order of the lines.
@@ -70,7 +69,6 @@ fn array(value: &Value) -> &[Value] {
     value.as_array().unwrap_or_else(|| panic!("an array is required: {value}"))
 }
 
-/// A text that is not empty.
 fn text(value: &Value) -> &str {
     value.as_str().filter(|text| !text.is_empty()).unwrap_or_else(|| panic!("a text is required: {value}"))
 }

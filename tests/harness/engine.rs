@@ -1,5 +1,4 @@
-//! The engine that a test asks, from the test kit: the embedded one in process, or the one that `DYNAMODB_ENDPOINT`
-//! names.
+//! The engine of a test, from the test kit. It is embedded, unless `DYNAMODB_ENDPOINT` names another one.
 
 use aws_sdk_dynamodb::Client;
 use dev::template::{KeyAttribute, Template};
@@ -20,13 +19,13 @@ pub fn store(
     Store::new(client).with_clock(Clock::new(now)).with_rng(Rng::new(random))
 }
 
-/// Empty tables, `(name, partition key)`, with the indexes that template.yaml gives them, on the engine that
-/// `DYNAMODB_ENDPOINT` names, else on the embedded one.
+/// Empty tables, `(name, partition key)`, with their indexes of template.yaml, on the engine named by
+/// `DYNAMODB_ENDPOINT`, or on the embedded one without this variable.
 pub fn with_indexed_tables(tables: &[(&str, &str)]) -> Engine {
     filled(Engine::with_tables(&[]), tables)
 }
 
-/// The same on the embedded engine whatever the environment says.
+/// The same on the embedded engine, in any environment.
 pub fn embedded_with_indexed_tables(tables: &[(&str, &str)]) -> Engine {
     filled(Engine::embedded(&[]), tables)
 }
@@ -38,7 +37,7 @@ fn filled(engine: Engine, tables: &[(&str, &str)]) -> Engine {
     engine
 }
 
-/// A table with this partition key, and with the indexes that template.yaml gives the table of this name.
+/// A table with this partition key, and with the indexes that template.yaml gives it.
 fn description(table: &str, key: &str) -> Value {
     static TEMPLATE: LazyLock<Template> =
         LazyLock::new(|| Template::load(dev::workspace()).unwrap_or_else(|failure| panic!("{failure}")));

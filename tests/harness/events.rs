@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// An event as API Gateway sends it. One for a queue is a batch instead, and nothing here but `load` fits it.
+/// An event as API Gateway sends it. An event of a queue is a batch: only `load` works for it.
 #[derive(Clone)]
 pub struct Event(pub Value);
 
@@ -65,13 +65,13 @@ impl Event {
         self.header("idempotency-key", key)
     }
 
-    /// As somebody else sends it, whom IAM knows by this ARN.
+    /// The same from another caller, with this ARN in IAM.
     pub fn by(mut self, arn: &str) -> Self {
         self.0["requestContext"]["authorizer"]["iam"]["userArn"] = json!(arn);
         self
     }
 
-    /// As API Gateway sends it behind another authorizer than that of the template.
+    /// As API Gateway sends it behind another authorizer than the one of the template.
     pub fn authorized(mut self, authorizer: &Value) -> Self {
         self.0["requestContext"]["authorizer"] = authorizer.clone();
         self
@@ -104,7 +104,7 @@ impl Event {
         self.text(body)
     }
 
-    /// As it comes through an API that is mapped under a base path of a custom domain.
+    /// As it comes through an API under a base path of a custom domain.
     pub fn under_base_path(self, base: &str) -> Self {
         let path = format!("{base}{}", self.path());
         self.with_path(&path)
@@ -137,7 +137,7 @@ impl Event {
     }
 }
 
-/// The `authorizer` of events whose authorizer names no caller, unless a parameter says how.
+/// Values of `authorizer` that name no caller, unless a parameter says where to find one.
 pub fn authorizers_that_name_nobody() -> [Value; 4] {
     [
         json!({"lambda": {"tenantId": "acme"}}),

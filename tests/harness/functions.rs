@@ -1,4 +1,4 @@
-//! The functions as the tests set them up: those that share tables stand together.
+//! The functions as the tests set them up. Functions with a table in common stand together.
 
 use super::clock::{Clock, TEN_O_CLOCK};
 use super::permissions::TEMPLATE;
@@ -12,10 +12,10 @@ use lambda_runtime::LambdaEvent;
 use std::cell::Cell;
 use tokio::time::Instant;
 
-/// An event of API Gateway with what Lambda says of its invocation.
+/// An event of API Gateway with Lambda's context of the invocation.
 pub type Invocation = LambdaEvent<ApiGatewayV2httpRequest>;
 
-/// Functions on tables that they share.
+/// Functions with tables in common.
 pub trait Functions: Sized {
     /// As template.yaml calls them.
     const NAMES: &'static [&'static str];
@@ -38,7 +38,7 @@ pub trait Functions: Sized {
         Clock::standing(TEN_O_CLOCK)
     }
 
-    /// What the function that has the path answers.
+    /// The answer of the function with the path of the event.
     fn answer(&self, event: Invocation) -> impl Future<Output = ApiGatewayV2httpResponse>;
 }
 
@@ -56,7 +56,7 @@ struct Together(Vec<One>);
 struct One(&'static Function, Router);
 
 impl Together {
-    /// Those of these names that have routes.
+    /// Those of these functions that have routes.
     fn of(names: &[&'static str], store_of: impl Fn(&'static str) -> Store) -> Self {
         let named = functions::ALL.iter().filter(|function| names.contains(&function.name));
         let start = |function: &'static Function| {
@@ -67,7 +67,7 @@ impl Together {
         Together(named.filter_map(start).collect())
     }
 
-    /// What the function answers whose paths begin like that of the event. The last one has all others.
+    /// The answer of the function that has the beginning of the event's path. The last one has all others.
     async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
         let begin = |path: &str| path.split('/').nth(1).unwrap_or_default().to_owned();
         let path = begin(event.payload.raw_path.as_deref().unwrap_or_default());
@@ -152,7 +152,7 @@ impl Functions for Mappings {
 /// `lease` and `ensure-child`. They need paused time.
 pub struct Leasing {
     functions: Together,
-    /// The same table of leases, for what has no route.
+    /// The same table of leases, for tests without a route.
     pub leases: Leases,
 }
 
@@ -182,7 +182,7 @@ thread_local! {
 }
 
 impl Alone {
-    /// The function that this thread means by `Alone` from now on.
+    /// The function meant by `Alone` on this thread from now on.
     pub fn is(function: &'static Function) {
         ALONE.set(Some(function));
     }
@@ -192,7 +192,7 @@ impl Alone {
     }
 }
 
-/// Those that no other group of this file has.
+/// The functions that are in no other group of this file.
 pub fn alone() -> impl Iterator<Item = &'static Function> {
     let grouped = [Devices::NAMES, Shop::NAMES, Mappings::NAMES, Leasing::NAMES].concat();
     functions::ALL.iter().filter(move |function| !grouped.contains(&function.name))

@@ -1,4 +1,4 @@
-//! A change whose first attempt is refused, and a second copy of that attempt that lands while the next one is on its way.
+//! A refused first attempt: its second copy lands while the next attempt is on its way.
 
 use super::clients::{client_whose, error};
 use super::engine::{Engine, is_read};
@@ -6,14 +6,14 @@ use aws_sdk_dynamodb::Client;
 use serde_json::{Map, Value};
 use std::sync::{Arc, Mutex};
 
-/// Before which write of the client the others come, counted from 0. A moment that no write reaches is after the call.
+/// Each moment is before a write of the client, counted from 0. A moment that no write reaches is after the call.
 #[derive(Clone, Copy, Debug)]
 pub struct Moments {
     /// Another writer makes the first attempt acceptable again.
     pub rival: usize,
     /// The second copy of the first attempt arrives.
     pub copy: usize,
-    /// Whether the write that the copy overtakes is throttled, so that it is sent again.
+    /// Whether the write overtaken by the copy is throttled and sent again.
     pub is_throttled: bool,
 }
 
@@ -25,16 +25,16 @@ impl Moments {
     }
 }
 
-/// What the other writer does.
+/// The actions of the other writer.
 #[derive(Clone, Copy)]
 pub struct Rival {
-    /// Before the first attempt arrives, so that it is refused.
+    /// Before the first attempt arrives: the attempt is then refused.
     pub refuses: fn(&Engine),
-    /// Afterwards, so that it would be applied.
+    /// Afterwards: the attempt would then be applied.
     pub allows: fn(&Engine),
     /// After the second copy.
     pub after: fn(&Engine),
-    /// Whether a cancellation names only the last of the steps that refused it.
+    /// Whether a cancellation names only the last of its refusing steps.
     pub names_last: bool,
     /// Whether each write after the second copy is throttled.
     pub throttles: bool,
@@ -46,10 +46,9 @@ impl Rival {
     }
 }
 
-/// The rows that a story is about.
 type Rows = Vec<Value>;
 
-/// A story under way: what came so far, and each state of the rows.
+/// A story under way, with each state of the rows.
 pub struct Story {
     moments: Moments,
     rival: Rival,
@@ -62,7 +61,7 @@ struct Told {
     first: Option<(String, Vec<u8>)>,
     has_rival_come: bool,
     copy: Option<u16>,
-    /// Whether the caller's change made the state, or the other writer, and the state.
+    /// Each state, with `true` if the caller's change made it, and `false` if the other writer did.
     states: Vec<(bool, Rows)>,
 }
 
@@ -107,7 +106,7 @@ impl Story {
         self.told().states.push((is_ours, rows));
     }
 
-    /// Lets come whatever comes before this write. Says whether the copy was among it.
+    /// Runs the events that are due before this write. Tells whether the copy was among them.
     fn go_on(&self, engine: &Engine, writes: usize) -> bool {
         if writes >= self.moments.rival && !std::mem::replace(&mut self.told().has_rival_come, true) {
             (self.rival.allows)(engine);
@@ -125,7 +124,7 @@ impl Story {
         true
     }
 
-    /// Lets come all that has not come during the call. Gives whether the copy was applied.
+    /// Runs the events that did not come during the call. Tells whether the copy was applied.
     pub fn end(&self, engine: &Engine) -> bool {
         self.go_on(engine, usize::MAX);
         self.told().copy == Some(200)
@@ -142,7 +141,7 @@ impl Story {
     }
 }
 
-/// The same cancellation, which names only the last step that refused it.
+/// The same cancellation with only the last of its refusing steps named.
 pub fn naming_last(answer: &str) -> String {
     let mut answer: Value = serde_json::from_str(answer).expect("answers are JSON");
     let reasons = answer["CancellationReasons"].as_array_mut().expect("a cancellation");

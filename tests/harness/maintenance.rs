@@ -8,7 +8,7 @@ use fencepost_cli::failure::Failure;
 use fencepost_cli::run::run_on;
 use fencepost_cli::table::Table;
 
-/// What the user says for this task on this table, and nothing else.
+/// The options for this task on this table, all others at their defaults.
 pub fn options(table: &str, task: Task, write: bool) -> Whole {
     let (endpoint, deletes, json) = (None, None, true);
     let target = Target { table: table.to_owned(), endpoint, names: Names::DEFAULT, deletes, json };

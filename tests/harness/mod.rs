@@ -1,5 +1,5 @@
-//! What tests stand on: an engine behind the real SDK, a network that fails on purpose, the functions and their events,
-//! processes over sockets.
+//! The base of all tests: an engine behind the real SDK, a network that fails on purpose, the functions and their
+//! events, processes over sockets.
 
 pub mod answers;
 pub mod clients;

@@ -1,4 +1,4 @@
-//! Clocks of clients that are off, by less than the five minutes that a signature allows.
+//! Clocks of clients that are off by less than the five minutes allowed by a signature.
 
 use super::faults::{Network, Wire};
 use std::sync::{Arc, Mutex};
@@ -61,7 +61,7 @@ impl OffClock {
         ahead.min(self.most)
     }
 
-    /// What it shows, where the time was `epoch` since 1970 at the start.
+    /// The time shown, where `epoch` is the time since 1970 at the start.
     pub fn now(&self, epoch: Duration) -> SystemTime {
         let right = SystemTime::UNIX_EPOCH + epoch + self.start.elapsed();
         let ahead = self.ahead();
@@ -69,14 +69,15 @@ impl OffClock {
         if ahead < 0 { right - off } else { right + off }
     }
 
-    /// The wire of its client, whose requests are dated by it.
+    /// The wire of its client, which dates requests by this clock.
     pub fn wire(&self, network: &Arc<Network>) -> Wire {
         let clock = self.clone();
         Wire::new(network).with_clock_ahead(move || clock.ahead())
     }
 }
 
-/// The clocks of the clients of one history, drawn by themselves: what else a seed means does not depend on them.
+/// The clocks of the clients of one history, drawn by a generator of their own: the rest of a seed's meaning does not
+/// depend on them.
 pub struct OffClocks {
     rng: Mutex<fastrand::Rng>,
     start: Instant,
@@ -92,8 +93,8 @@ impl OffClocks {
         OffClock::draw(&mut self.rng.lock().expect("no panic while drawing"), self.start)
     }
 
-    /// The same, but ahead by so many milliseconds at most, and in one of four cases by just as many: what such a client
-    /// sends lives longest.
+    /// The same, but ahead by at most so many milliseconds, and in one of four cases by exactly so many: the writes of
+    /// such a client stay acceptable longest.
     pub fn draw_often_far_ahead(&self, most: i64) -> OffClock {
         let mut rng = self.rng.lock().expect("no panic while drawing");
         let clock = match rng.u32(..4) {

@@ -1,4 +1,4 @@
-//! What template.yaml allows a function, compared with what the function does.
+//! The permissions of a function in template.yaml, compared with its actions.
 
 use super::engine::Use;
 use dev::template::{Function, Template};
@@ -8,7 +8,7 @@ use std::sync::LazyLock;
 pub static TEMPLATE: LazyLock<Template> =
     LazyLock::new(|| Template::load(dev::workspace()).unwrap_or_else(|failure| panic!("{failure}")));
 
-/// The operations that the template allows a function. Outside AWS a table is called by its logical id.
+/// The operations allowed to a function by the template. Outside AWS a table is called by its logical id.
 pub fn allowed(name: &str) -> BTreeSet<Use> {
     let allowed_to = |function: &Function| {
         let of_dynamodb = function.permissions.iter().filter_map(|permission| {
@@ -20,7 +20,7 @@ pub fn allowed(name: &str) -> BTreeSet<Use> {
     TEMPLATE.functions.iter().filter(|function| function.name == name).flat_map(allowed_to).collect()
 }
 
-/// What a function does although it may not.
+/// Each action that was taken without permission.
 pub fn missing(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<String> {
     let missing = used.difference(allowed);
     missing
@@ -30,7 +30,7 @@ pub fn missing(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec
         .collect()
 }
 
-/// What a function may do although it never does.
+/// Each permission that was never used.
 pub fn unused(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<String> {
     let unused = allowed.difference(used);
     unused
@@ -43,7 +43,7 @@ pub fn unused(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<
         .collect()
 }
 
-/// Fails where functions did what the template does not allow any of them.
+/// Fails on an action that the template allows to none of these functions.
 pub fn assert_allowed(names: &[&str], used: &BTreeSet<Use>) {
     let allowed = names.iter().flat_map(|name| allowed(name)).collect();
     let complaints = missing(&names.join(" or "), &allowed, used);

@@ -1,4 +1,4 @@
-//! A restore to an earlier moment, as point-in-time recovery makes it, and what the runbook does with the tables.
+//! A restore to an earlier moment, as point-in-time recovery makes it, with the later steps of the runbook.
 
 use super::clients::client_whose;
 use super::engine::{Engine, is_read, with_indexed_tables};
@@ -19,7 +19,7 @@ impl Moment {
         Moment(engine.tables().into_iter().map(|(table, _)| (table.clone(), rows(engine, &table))).collect())
     }
 
-    /// Puts the rows back: each of these tables then has exactly what it had at the moment.
+    /// Puts the rows back: each of these tables is then exactly as it was at the moment.
     pub fn restore(&self, engine: &Engine, tables: &[&str]) {
         for (table, key) in engine.tables().iter().filter(|(table, _)| tables.contains(&table.as_str())) {
             empty(engine, table, key);
@@ -43,7 +43,7 @@ impl Moment {
         engine
     }
 
-    /// What the runbook does with restored tables: new incarnations, and no leases.
+    /// The steps of the runbook for restored tables: new incarnations, and no leases.
     pub async fn follow_runbook(&self, engine: &Engine) {
         for (table, key) in &engine.tables() {
             if table == LEASES {
@@ -89,7 +89,7 @@ pub struct SentWrites(Arc<Mutex<Vec<Sent>>>);
 type Sent = (String, Vec<u8>);
 
 impl SentWrites {
-    /// A client whose writes are noted here.
+    /// A client that notes its writes here.
     pub fn client(&self, engine: &Engine) -> Client {
         let noted = self.0.clone();
         client_whose(engine, move |engine, _, operation, body| {

@@ -1,9 +1,9 @@
-//! The routes of the functions, for what must say something of each.
+//! The routes of the functions, for tests that need a statement about each.
 
 use functions::operation::{IdempotencyKey, Operation};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The routes that each HTTP function says it answers. A function without HTTP routes is not listed.
+/// The routes of each HTTP function, from its code. A function without HTTP routes is not listed.
 pub fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
     let of = |function: &functions::function::Function| -> BTreeSet<String> {
         function.routes().iter().map(|route| route.at.to_owned()).collect()

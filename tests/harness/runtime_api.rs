@@ -22,7 +22,7 @@ use tokio::process::{Child, ChildStdout, Command};
 use tokio::sync::{Mutex, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-/// What Lambda allows an invocation, in these tests: the most that it allows any. A slow machine needs none of it.
+/// The time of an invocation in these tests: the most that Lambda allows. Even a slow machine needs far less.
 const TIMEOUT: Duration = Duration::from_mins(15);
 
 type Invocation = (Value, oneshot::Sender<Value>);
@@ -46,7 +46,7 @@ struct Api {
 }
 
 impl FunctionProcess {
-    /// Starts `name` with this environment beside what Lambda sets.
+    /// Starts `name` with this environment beside Lambda's own.
     pub async fn start(name: &str, environment: &[(&str, &str)]) -> Self {
         let (events, receiver) = mpsc::channel(1);
         let api =
@@ -77,7 +77,7 @@ impl FunctionProcess {
         FunctionProcess { events, api, process, log }
     }
 
-    /// Sends one event and waits for the function's answer, or for what it says of an invocation that failed.
+    /// Sends one event and waits for the function's answer, or for its report of a failed invocation.
     pub async fn invoke(&self, event: Value) -> Value {
         let (answered, answer) = oneshot::channel();
         self.events.send((event, answered)).await.expect("the API runs");
@@ -97,14 +97,14 @@ impl FunctionProcess {
         self.api.sampled.store(sampled, Relaxed);
     }
 
-    /// Ends the process and gives what it has logged. A line is written before the answer that it is about.
+    /// Ends the process and gives its log. Each line is written before the answer that it belongs to.
     pub async fn end(mut self) -> Vec<Value> {
         self.process.kill().await.expect("it was running");
         self.log.await.expect("lines of JSON")
     }
 }
 
-/// Reads lines of JSON until nobody can write any more.
+/// Reads lines of JSON until all writers have closed.
 async fn lines(log: ChildStdout) -> Vec<Value> {
     let (mut log, mut lines) = (BufReader::new(log).lines(), Vec::new());
     while let Some(line) = log.next_line().await.expect("text") {

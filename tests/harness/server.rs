@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::time::timeout;
 
-/// How long a test waits for an event. No result depends on it: it ends a run that hangs.
+/// The time to wait for an event. It only ends a run that hangs: no result depends on it.
 pub const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Waits for an event that must come.
@@ -42,18 +42,18 @@ pub struct Server {
     faults: Arc<Mutex<VecDeque<Fault>>>,
 }
 
-/// What goes wrong with a write.
+/// The fault of a write.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
     /// It is not applied, and is answered with a refusal for now.
     Throttled,
-    /// It is applied, and the answer proves nothing.
+    /// It is applied. The answer proves nothing.
     AnswerLost,
     /// It is not applied, and repeating it is useless.
     Denied,
 }
 
-/// What has come to a server, and what it lets through.
+/// The requests at a server: its gate, counts and credentials.
 #[derive(Default, Debug)]
 pub struct Traffic {
     /// Writes to this table wait.
@@ -79,7 +79,7 @@ impl Server {
         server
     }
 
-    /// What an SDK is told of it.
+    /// The endpoint for an SDK.
     pub fn endpoint(&self) -> String {
         format!("http://{}", self.address)
     }

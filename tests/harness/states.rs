@@ -9,7 +9,7 @@ pub fn number(row: &Value, name: &str) -> Option<u64> {
     row[name]["N"].as_str()?.parse().ok()
 }
 
-/// The version that a client was told, as the judges understand it.
+/// The version told to a client, in the type of the judges.
 pub fn version(at: ItemVersion) -> Version {
     let row = at.incarnation.as_bytes().try_into().expect("a row of Fencepost");
     Version { row, number: at.version.get() }

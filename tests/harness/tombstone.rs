@@ -1,5 +1,3 @@
-//! Rows that were deleted.
-
 use super::engine::{Engine, number};
 use serde_json::json;
 
@@ -15,7 +13,7 @@ pub fn bury(engine: &Engine, table: &str, id: &str) {
     engine.raw("PutItem", &json!({"TableName": table, "Item": tombstone}));
 }
 
-/// Makes the row of this id a tombstone in each of these tables that has one with a version.
+/// Makes the row of this id a tombstone in each of these tables where it has a version.
 pub fn bury_all(engine: &Engine, tables: &[(&str, &str)], id: &str) {
     for (table, _) in tables.iter().filter(|(table, key)| !engine.row(table, key, id)["_version"].is_null()) {
         bury(engine, table, id);

@@ -1,4 +1,4 @@
-//! What histories were made of, added up: a run in which something never happened shows little.
+//! The parts of histories, added up: a run in which something never happened shows little.
 
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ impl Total {
         *self.0.entry(name).or_default() += more;
     }
 
-    /// Asserts that unknown is what its name says: some of it has landed, and some has not.
+    /// Asserts that unknown is true to its name: some of these changes have landed, others have not.
     pub fn assert_unknown_is_worth_its_name(&self) {
         let landed = self["unknownThatLanded"];
         assert!(0 < landed && landed < self["unknown"], "unknown was never worth its name: {self}");

@@ -1,4 +1,4 @@
-//! An engine behind a server that breaks the rules of HTTP/1.1, byte by byte, on connections that it keeps alive.
+//! An engine behind a server that breaks the rules of HTTP/1.1, byte by byte, on connections that stay open.
 
 use super::engine::Engine;
 use std::fmt::Write;
@@ -11,7 +11,7 @@ use tokio::net::{TcpListener, TcpStream};
 pub enum Manner {
     /// As it should be.
     Well,
-    /// As it should be, after a `100 Continue` that nobody asked for.
+    /// Correct, after a `100 Continue` without a request for it.
     Continued,
     /// As it should be, in chunks.
     InChunks,
@@ -31,9 +31,9 @@ pub enum Manner {
     TooLong,
     /// The length is less than the body has. The rest stays on the connection.
     TooShort,
-    /// The length is 0, and there is no body.
+    /// The length is 0, without a body.
     Empty,
-    /// The answer, and another one to nobody's request: `{}`, which is a success of a write, and no item to a read.
+    /// The answer, followed by one more without a request: `{}`, which means success of a write and no item of a read.
     AndAnother,
 }
 
@@ -54,7 +54,7 @@ impl Manner {
         Manner::AndAnother,
     ];
 
-    /// What is sent of this answer, and what becomes of the connection after it.
+    /// The bytes sent for this answer, with the state of the connection after it.
     fn sent(self, status: u16, body: &str) -> (String, Then) {
         let half = &body[..body.len() / 2];
         let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len());
@@ -81,7 +81,7 @@ impl Manner {
     }
 }
 
-/// What becomes of a connection after an answer.
+/// The state of a connection after an answer.
 #[derive(Clone, Copy, PartialEq)]
 enum Then {
     Open,
@@ -94,12 +94,11 @@ fn length(bytes: usize) -> String {
     format!("Content-Length: {bytes}")
 }
 
-/// An answer with the one header that says how long it is.
+/// An answer with this header for its length.
 fn answer(status: u16, length: &str, body: &str) -> String {
     format!("HTTP/1.1 {status} Of A Kind\r\nContent-Type: application/x-amz-json-1.0\r\n{length}\r\n\r\n{body}")
 }
 
-/// A request that came.
 #[derive(Clone, Debug)]
 pub struct Came {
     pub connection: usize,
@@ -117,7 +116,7 @@ pub struct Unruly {
 type Choose = Arc<dyn Fn(&str) -> Manner + Send + Sync>;
 
 impl Unruly {
-    /// Answers each request in the manner that this chooses for its operation.
+    /// Answers each request in the manner chosen for its operation.
     pub async fn start(engine: &Engine, manner: impl Fn(&str) -> Manner + Send + Sync + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("bound").to_string();
@@ -132,7 +131,7 @@ impl Unruly {
         server
     }
 
-    /// What came so far.
+    /// The requests so far.
     pub fn came(&self) -> Vec<Came> {
         self.came.lock().expect("no panic").clone()
     }

@@ -1,4 +1,4 @@
-//! Functions on one engine under one clock, and the way that an event takes to them.
+//! Functions on one engine under one clock, with the way of an event to them.
 
 use super::answers::Answer;
 use super::clock::Clock;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// What Lambda allows an invocation: more than any needs, also on a slow machine. What ends by its deadline is told one.
+/// The time of an invocation: more than any needs, even on a slow machine. A test of deadlines sets its own.
 pub const ALLOWED: Duration = Duration::from_mins(1);
 
 /// Some functions, their engine and their clock.
@@ -25,7 +25,7 @@ pub struct World<F> {
     pub engine: Engine,
     pub clock: Clock,
     pub app: F,
-    /// The engine as each function sees it, to know what it uses.
+    /// The engine as each function sees it, to observe its use.
     seen_by: Vec<(&'static str, Engine)>,
 }
 
@@ -56,14 +56,14 @@ impl<F: Functions> World<F> {
         Self::under(engine, self.clock.clone(), &self.clock.store(&engine.client()))
     }
 
-    /// Newly started on a network, whose randomness it shares, under a clock that runs since `start`.
+    /// Newly started on a network, with its randomness, under a clock that has run since `start`.
     pub fn over(network: &Arc<Network>, start: Instant) -> Self {
         let clock = Clock::running_since(start);
         let store = store_on(network, &Wire::new(network).client(), clock.looks());
         Self::under(&network.engine, clock, &store)
     }
 
-    /// Newly started on this store, with a clock that tells the test what the store is told.
+    /// Newly started on this store. The clock tells the test the time of the store.
     pub fn under(engine: &Engine, clock: Clock, store: &Store) -> Self {
         World { engine: engine.clone(), app: F::on(|_| store.clone()), clock, seen_by: Vec::new() }
     }
@@ -72,7 +72,7 @@ impl<F: Functions> World<F> {
         self.send_with(event, context(ALLOWED)).await
     }
 
-    /// Sends an event with what Lambda says of its invocation.
+    /// Sends an event with this context of Lambda.
     pub async fn send_with(&self, event: &Event, context: Context) -> Answer {
         let payload: ApiGatewayV2httpRequest = serde_json::from_str(&event.0.to_string()).expect("an event");
         let answer = self.app.answer(LambdaEvent::new(payload, context)).await;
@@ -82,7 +82,7 @@ impl<F: Functions> World<F> {
         answer
     }
 
-    /// Fails where a function did what the template does not allow it.
+    /// Fails if a function took an action that the template does not allow it.
     pub fn assert_permissions(&self) {
         for (name, engine) in &self.seen_by {
             assert_allowed(&[name], &engine.uses());
@@ -90,13 +90,13 @@ impl<F: Functions> World<F> {
         assert_allowed(F::names(), &self.engine.uses());
     }
 
-    /// What a function of a world that was made by `new` or `on` used so far.
+    /// The uses so far by a function of a world from `new` or `on`.
     pub fn uses_of(&self, name: &str) -> BTreeSet<Use> {
         let (_, engine) = self.seen_by.iter().find(|(own, _)| *own == name).expect("a function of this world");
         engine.uses()
     }
 
-    /// Sends an event until it is answered otherwise than by 503 or 504, as a client does that wants to know.
+    /// Sends an event until the answer is neither 503 nor 504, like a client that needs the outcome.
     pub async fn settle(&self, event: &Event) -> Answer {
         for _ in 0..100 {
             let answer = self.send(event).await;
@@ -107,12 +107,12 @@ impl<F: Functions> World<F> {
         panic!("100 times without a definite answer: {event:?}")
     }
 
-    /// Sends an event that is refused with this status and code; nothing may have been written.
+    /// Sends an event that is refused with this status and code. Asserts that nothing was written.
     pub async fn refused(&self, event: &Event, status: i64, code: &str) -> Answer {
         self.refusal(event, status, code).await.0
     }
 
-    /// Sends an event that is refused as bad input: the answer names the field, and `DynamoDB` was not even asked.
+    /// Sends an event that is refused as bad input. The answer names the field, and `DynamoDB` was not even asked.
     pub async fn bad_input(&self, event: &Event, code: &str, field: &str) {
         self.unasked(event, 400, code, field).await;
     }
@@ -136,7 +136,7 @@ impl<F: Functions> World<F> {
     }
 }
 
-/// What Lambda says of an invocation that may take so long from now on.
+/// The context of an invocation with this much time from now on.
 pub fn context(time: Duration) -> Context {
     let deadline = (SystemTime::now() + time).duration_since(SystemTime::UNIX_EPOCH).expect("after 1970");
     let mut context = Context::default();

@@ -9,7 +9,7 @@ fn spec() -> Value {
     json!({"pages": 12, "format": "pdf"})
 }
 
-/// The id of the child that it shows.
+/// The id of the child in the answer.
 fn id(answer: &Answer) -> String {
     answer.json()["childId"].as_str().expect("an id").to_owned()
 }
@@ -82,7 +82,7 @@ async fn a_leader_creates_the_child_under_its_lease() {
     let created = world.send(&ensure_under("p", "u-1", &spec(), ("k", token))).await;
     created.shown(201);
     assert_eq!(created.header("location"), Some("/parents/p/child?parentUid=u-1"));
-    // It has ended, but no other client has acquired it, so there is no other leader.
+    // It has ended, but no other client has acquired it: there is no other leader.
     world.pass(60_000).await;
     world.send(&ensure_under("q", "u-1", &spec(), ("k", token))).await.shown(201);
     let shown = world.send(&shown_child("p", "u-1")).await;

@@ -1,4 +1,4 @@
-//! An acquire with an idempotency key: the same lease again as long as it is held, and a new one afterwards.
+//! An acquire with an idempotency key: the same lease while it is held, then a new one.
 
 use super::world::{SKEW, World, acquire, release, renew, shown_lease, token};
 use crate::harness::events::Event;

@@ -1,4 +1,4 @@
-//! Processes over real sockets: a holder that the system stops for longer than its lease, and functions that idle.
+//! Processes over real sockets: a holder that is stopped for longer than its lease, and idle functions.
 
 use super::world::{acquire, ensure_under, renew, terms};
 use crate::harness::engine::{Asked, Engine, is_read, number, store};
@@ -24,7 +24,7 @@ const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId"), (
 /// Longer than the lease of the holder, which lasts an hour.
 const LATER: Duration = Duration::from_hours(2);
 
-/// The item that `holder.rs` writes.
+/// The item of `holder.rs`.
 #[derive(Clone, Debug, Serialize, Deserialize, Record)]
 #[record(key = "itemId")]
 struct Count {
@@ -73,7 +73,7 @@ impl Holder {
         std::fs::write(&self.clock, time.as_secs().to_string()).expect("its clock");
     }
 
-    /// Lets it go on until it ends. Gives how it says that it ended.
+    /// Lets the holder run to its end. Gives its outcome.
     async fn go_on(mut self) -> String {
         let mut stdout = self.process.stdout.take().expect("piped");
         kill(self.id(), Signal::SIGCONT).expect("it is stopped");
@@ -99,8 +99,8 @@ async fn take_over(engine: &Engine) -> Lease {
     lease
 }
 
-/// Stops a holder for longer than its lease. One of its writes is under way, and arrives after the next holder's write.
-/// Gives how the holder ended, and the requests that have arrived since.
+/// Stops a holder for longer than its lease. One of its writes is on its way, and arrives after the next holder's
+/// write. Gives the holder's outcome, and all later requests.
 async fn stopped(kind: &str, how: &str) -> (String, Vec<Asked>) {
     let server = Server::start(TABLES).await;
     let engine = &server.engine;
@@ -124,7 +124,7 @@ async fn stopped(kind: &str, how: &str) -> (String, Vec<Asked>) {
     (ended, engine.take_log())
 }
 
-/// The statuses of the writes that name this table.
+/// The statuses of the writes to this table.
 fn writes_on(asked: &[Asked], table: &str) -> Vec<u16> {
     let name = format!("\"{table}\"");
     let on_it = asked.iter().filter(|asked| !is_read(&asked.operation) && asked.body.to_string().contains(&name));
@@ -143,7 +143,7 @@ async fn a_holder_that_was_stopped_for_longer_than_its_lease_finds_it_lost_and_d
     }
 }
 
-/// Time alone would not do: a holder that does not look at it is kept out all the same.
+/// Time alone is no protection: even a holder that ignores it is kept out.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_that_never_looks_at_its_time_is_kept_out_by_the_fence() {
     let (item, transaction) = tokio::join!(stopped("item", "blind"), stopped("transaction", "blind"));
@@ -154,8 +154,8 @@ async fn a_holder_that_never_looks_at_its_time_is_kept_out_by_the_fence() {
     }
 }
 
-/// It idles past the middle of the lease and past its end: longer than anything that renews by itself would. That it
-/// idles for longer on a slow machine changes nothing.
+/// It idles past the middle of the lease and past its end, so any automatic renewal would have been sent. Idling for
+/// longer on a slow machine changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_function_sends_nothing_between_two_invocations() {
     let server = Server::start(TABLES).await;
@@ -178,6 +178,6 @@ async fn a_function_sends_nothing_between_two_invocations() {
     lease.answer(&renew("k", token, 1)).await.shown(200);
     children.answer(&wanted).await.shown(200);
     assert_eq!(engine.take_counts(), (2, 1));
-    // The setting says that clocks are not apart at all.
+    // The setting assumes that clocks do not differ at all.
     lease.answer(&acquire("another", "b", 1)).await.shown(201);
 }

@@ -21,7 +21,7 @@ fn lease(holder: &str, token: u64, renewals: u64, (ends, remaining): (String, u6
     })
 }
 
-/// Asserts that it shows this lease, and has its tag.
+/// Asserts that the answer shows this lease, with its tag.
 fn assert_shows(answer: &Answer, status: i64, lease: &Value) {
     assert_eq!(answer.shown(status), *lease);
     assert_eq!(answer.header("content-type"), Some("application/json"));
@@ -122,7 +122,7 @@ async fn a_renewal_may_make_the_lease_end_later_or_earlier() {
     world.acquired("k", "b", 60).await;
 }
 
-/// A token that ends at the same moment twice: the second renewal is not taken for the first, and answers all the same.
+/// Renewals with the same end: the second is not taken for the first, yet each succeeds.
 #[tokio::test(start_paused = true)]
 async fn two_renewals_at_one_moment_are_both_answered() {
     let world = World::new();
@@ -227,7 +227,7 @@ async fn a_release_honours_if_match() {
     }
 }
 
-/// The demand is not met: one write is refused, and the answer says where the lease is.
+/// The demand is not met: one write is refused. The answer shows the current lease.
 async fn assert_stale(world: &World, event: &Event, token: u64, renewals: u64) {
     let problem = world.refused_for(event, 412, "version_conflict", (0, 1)).await;
     assert_eq!(problem["currentVersion"], token);

@@ -1,4 +1,4 @@
-//! `lease` and `ensure-child` on one engine under a clock that runs with the test's, and the events that they are sent.
+//! `lease` and `ensure-child` on one engine, under a clock that runs with the test's, and their events.
 
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{LEASES, Leasing};
@@ -19,7 +19,7 @@ impl World {
         tokio::time::advance(Duration::from_millis(millis)).await;
     }
 
-    /// Acquires a lease that is free; gives its token.
+    /// Acquires a free lease. Gives its token.
     pub async fn acquired(&self, key: &str, holder: &str, seconds: u64) -> u64 {
         token(&self.send(&acquire(key, holder, seconds)).await.shown(201))
     }
@@ -34,8 +34,8 @@ impl World {
         self.engine.raw("DeleteItem", &json!({"TableName": LEASES, "Key": {"leaseKey": {"S": key}}}));
     }
 
-    /// Sends an event that is refused with this status and code, and costs so many reads and writes; no row of a lease
-    /// or a child is another one afterwards.
+    /// Sends an event that is refused with this status and code, at the cost of so many reads and writes. The rows of
+    /// leases and children stay unchanged.
     pub async fn refused_for(&self, event: &Event, status: i64, code: &str, counts: (usize, usize)) -> Value {
         let key = event.0["pathParameters"]["leaseKey"].as_str().unwrap_or("nobody's");
         let before = self.row(key);

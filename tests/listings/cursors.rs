@@ -97,21 +97,21 @@ async fn no_text_but_a_cursor_is_taken_for_one() {
     assert!(!is_refused(table.query("a"), &cursor).await);
 }
 
-/// A reader of the source can make the digest of a cursor. DynamoDB refuses the key in it, or the key is a place in the same
-/// partition.
+/// The source shows how the digest of a cursor is made. DynamoDB refuses a forged key, or the key is a place in the
+/// same partition.
 #[tokio::test]
 async fn a_forged_key_under_the_right_digest_is_refused_or_harmless() {
     let (engine, other) = (engine(), other_engine());
     let (ours, theirs) = (table(&engine), Store::new(&other.client()));
     fill(&ours, "a", 1..=3).await;
-    // The same names of table, index and partition, but the number is text there.
+    // The same names of table, index and partition, but here the number is text.
     let strange: Table<Strange> = theirs.table(super::messages::TABLE);
     for number in ["1", "2"] {
         strange.create(("a", number), &Strange {}).await.expect("a free key");
     }
     let forged = cursor_of(strange.query("a").limit(1)).await;
     assert!(is_refused(ours.query("a"), &forged).await);
-    // A place that no item ever had.
+    // A place without any item before.
     fill(&ours, "z", [-7, -6]).await;
     fill(&ours, "y", [2, 9]).await;
     let place = cursor_of(ours.query("y").limit(1)).await;
@@ -136,7 +136,7 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
 #[record(key = "room", sort = "number")]
 struct Strange {}
 
-/// A table of the same name with a sort key that is text.
+/// A table of the same name, but its sort key is text.
 fn other_engine() -> Engine {
     let engine = Engine::with_tables(&[]);
     let attribute = |name: &str| serde_json::json!({"AttributeName": name, "AttributeType": "S"});

@@ -1,4 +1,4 @@
-//! The items that the indexes of a table show, and how they are read.
+//! The items in the indexes of a table, and reads of them.
 
 use super::messages::{
     Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, all, all_numbers, engine, fill, key,

@@ -50,7 +50,7 @@ fn keys_in(body: &Value) -> Vec<Value> {
     body["RequestItems"][TABLE]["Keys"].as_array().cloned().unwrap_or_default()
 }
 
-/// A client that is answered for every second key only, and throttled now and then.
+/// A client with answers for every second key only, throttled now and then.
 fn client_that_gets_half(engine: &Engine) -> Client {
     let batches = std::sync::atomic::AtomicUsize::new(0);
     client_whose(engine, move |engine, _, operation, body| {

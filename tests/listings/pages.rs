@@ -1,4 +1,4 @@
-//! The items of a page, its cost, and its end.
+//! The items, the cost and the end of a page.
 
 use super::messages::{all, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::engine::Engine;

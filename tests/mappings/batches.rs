@@ -1,4 +1,4 @@
-//! Batches: each message is answered for itself, and one write says all that is asked of an address.
+//! Batches: each message gets an answer of its own. One write covers all requests for an address.
 
 use super::world::Trouble::Throttled;
 use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, message, task};
@@ -119,7 +119,7 @@ async fn a_malformed_message_comes_again_and_its_field_is_named_without_a_reques
             "timestamp_in_future",
             "/creationTimestamp",
         ),
-        // If null counted as absent, it would delete all instances of that moment.
+        // If null counted as absent, this would delete all instances of the moment.
         (
             r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:00:00Z","instanceId":null}"#,
             "invalid_type",
@@ -212,7 +212,7 @@ async fn an_id_that_comes_twice_is_reported_once() {
     let world = World::new();
     let batch = batch_of(&[("m-1", ""), ("m-2", &task(BUSY, T1, None)), ("m-1", "")]);
     assert_eq!(throttled(&world, BUSY).batch(&batch).await, ["m-1", "m-2"]);
-    // One of the two has failed, so that id must not be taken for done.
+    // One of the two has failed: the id must not count as done.
     let batch = batch_of(&[("m-1", ""), ("m-1", &task(GOOD, T1, None))]);
     assert_eq!(world.batch(&batch).await, ["m-1"]);
 }
@@ -229,7 +229,7 @@ async fn a_failed_message_that_has_no_id_lets_all_of_its_batch_come_again() {
             let error = answer.expect_err("nothing may be taken for done").to_string();
             assert!(error.contains("no id"), "{error}");
         }
-        // One that is done has no need of its id.
+        // A finished message needs no id.
         nameless["body"] = json!(task(IP, T1, None));
         assert!(world.batch(&json!({"Records": [nameless, good]})).await.is_empty());
     }
@@ -278,7 +278,7 @@ impl HttpConnector for Slow {
     }
 }
 
-/// The same on a slow table, and the most writes that were on their way at once.
+/// The same on a slow table. Counts the most writes that were on their way at once.
 fn slow(world: &World) -> (World, Arc<AtomicUsize>) {
     let most = Arc::<AtomicUsize>::default();
     let slow = Slow { engine: world.engine.clone(), in_flight: Arc::default(), most: most.clone() };

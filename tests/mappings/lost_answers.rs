@@ -1,4 +1,4 @@
-//! Lost answers, throttling, and the answers that are true of a write then.
+//! Lost answers and throttling: each answer about such a write is true.
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
 use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, Trouble, World};

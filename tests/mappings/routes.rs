@@ -1,4 +1,4 @@
-//! Every route and every answer of `host-mapping`, and the rows behind them.
+//! Every route and every answer of `host-mapping`, with the rows behind them.
 
 use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, World, deletion, look_up, registration};
 use crate::harness::engine::number;
@@ -210,7 +210,7 @@ async fn every_notation_of_a_moment_means_the_same_and_one_is_shown() {
         assert_eq!(world.register(IP, "i-a", at).await.shown(200)["creationTimestamp"], T1, "{at}");
     }
     world.register(IP, "i-0", "2026-03-07T11:59:59.999+02:00").await.superseded_by(T1, Some("i-a"));
-    // A plus that is not encoded arrives as a space.
+    // An unencoded plus arrives as a space.
     assert_eq!(world.delete(IP, "2026-03-07T11:59:59.999 02:00", None).await, "superseded");
     assert_eq!(world.delete(IP, "2026-03-07T12:00:00+02:00", Some("i-a")).await, "deleted");
     world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
@@ -234,11 +234,11 @@ async fn a_tombstone_is_kept_for_30_days_from_the_arrival_of_its_delete() {
     world.stands(IP, "i-a", long_ago).await;
     world.delete(IP, long_ago, Some("i-a")).await;
     assert_eq!(world.row(IP), tombstone(Some("i-a"), START_MS + 30 * DAY_MS));
-    // The same delete arrives again, and its registration may be as late.
+    // The same delete arrives again. Its registration may be as late.
     world.pass(DAY_MS);
     world.delete(IP, long_ago, Some("i-a")).await;
     assert_eq!(world.row(IP), tombstone(Some("i-a"), START_MS + 31 * DAY_MS));
-    // One that comes too late changes nothing, this neither.
+    // A delete that is too late changes nothing.
     world.pass(DAY_MS);
     assert_eq!(world.delete(IP, "2024-12-31T00:00:00.000Z", None).await, "superseded");
     assert_eq!(world.row(IP), tombstone(Some("i-a"), START_MS + 31 * DAY_MS));

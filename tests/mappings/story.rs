@@ -1,5 +1,5 @@
-//! The story that the two functions exist for: an address is given to another instance before the delete of its first owner
-//! arrives. A delete by HTTP and one by the queue are the same request.
+//! The story of the two functions: an address gets another instance before the delete of its first owner arrives. A
+//! delete by HTTP and one by the queue are the same request.
 
 use super::world::{IP, T1, T2, World, batch_of, task};
 use serde_json::Value;

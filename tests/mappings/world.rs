@@ -1,4 +1,4 @@
-//! `host-mapping` and `delete-mapping` on one engine, their events and batches, and the rows that they leave.
+//! `host-mapping` and `delete-mapping` on one engine, their events and batches, and their rows.
 
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, error, lost};
@@ -19,7 +19,7 @@ pub const KEY: &str = "hostIp";
 /// The table of both functions, with its key.
 pub const TABLES: &[(&str, &str)] = Mappings::TABLES;
 
-/// The address that most tests are about.
+/// The address in most tests.
 pub const IP: &str = "192.0.2.10";
 /// Moments at which instances are created, the oldest first.
 pub const T1: &str = "2026-03-07T10:00:00.000Z";
@@ -32,7 +32,7 @@ pub const T2_MS: u64 = 1_772_879_400_000;
 pub const START_MS: u64 = 1_772_881_200_000;
 pub const DAY_MS: u64 = 24 * 3_600_000;
 
-/// Both functions, one engine, and a clock that only the test moves.
+/// Both functions, one engine, and a clock under the test's control.
 pub type World = world::World<Mappings>;
 
 impl World {
@@ -72,7 +72,7 @@ impl World {
         self.remove(ip, at, instance).await.outcome()
     }
 
-    /// Sends a batch and gives the ids of those of its messages that shall come again, each of which is in it.
+    /// Sends a batch. Gives the ids of the messages that have to come again. Asserts that each is in the batch.
     pub async fn batch(&self, batch: &Value) -> Vec<String> {
         self.batch_within(ALLOWED, batch).await
     }
@@ -102,12 +102,12 @@ impl World {
         Ok(serde_json::to_value(answer).expect("JSON"))
     }
 
-    /// Hands messages to the function itself, and gives for each its outcome, or the code and the field of its problem.
+    /// Hands messages to the function itself. Gives for each its outcome, or its problem by code and field.
     pub async fn outcomes(&self, bodies: &[&str]) -> Vec<Result<&'static str, (&'static str, String)>> {
         self.outcomes_within(ALLOWED, bodies).await
     }
 
-    /// The same in a call that may take so long. No wall clock has a say in it.
+    /// The same in a call of so much time. No wall clock has an influence.
     pub async fn outcomes_within(
         &self,
         time: Duration,
@@ -151,7 +151,7 @@ pub fn look_up(ip: &str) -> Event {
     on(load("host-mapping-get"), ip)
 }
 
-/// Deletes an instance, or without its id all of that moment.
+/// Deletes an instance, or without its id all of the moment.
 pub fn deletion(ip: &str, at: &str, instance: Option<&str>) -> Event {
     let instance = instance.map(|instance| ("instanceId", instance));
     on(load("host-mapping-delete"), ip).asking([("creationTimestamp", at)].into_iter().chain(instance))
@@ -165,7 +165,7 @@ pub fn message(id: &str, body: &str) -> Value {
     message
 }
 
-/// The body of a message that asks to delete an instance, or all of that moment.
+/// The body of a message for the delete of an instance, or of all of the moment.
 pub fn task(ip: &str, at: &str, instance: Option<&str>) -> String {
     let mut task = json!({"hostIp": ip, "creationTimestamp": at});
     if let Some(instance) = instance {
@@ -187,7 +187,7 @@ impl Answer {
         self.header("fencepost-outcome").unwrap_or_else(|| panic!("an outcome: {self:?}")).to_owned()
     }
 
-    /// Asserts that it is refused because of this moment, and of this instance where one is meant.
+    /// Asserts a refusal because of this moment, and of this instance if there is one.
     pub fn superseded_by(&self, at: &str, instance: Option<&str>) {
         let problem = self.says(409, "superseded");
         self.check_problem();
@@ -196,7 +196,7 @@ impl Answer {
     }
 }
 
-/// The fate of a write that the engine does not answer as usual.
+/// The fate of a write without the usual answer of the engine.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trouble {
     /// It is not applied, and throttled.
@@ -207,7 +207,7 @@ pub enum Trouble {
     AnswerLost,
 }
 
-/// A client that loses or throttles writes, by how many came before them and the address that they are about.
+/// A client with lost or throttled writes, chosen by their number and their address.
 pub fn client_in_trouble(
     engine: &Engine,
     trouble: impl Fn(usize, &str) -> Option<Trouble> + Send + Sync + 'static,

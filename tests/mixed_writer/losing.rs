@@ -1,4 +1,4 @@
-//! An HTTP client that loses answers, on a real connection.
+//! An HTTP client with lost answers, on a real connection.
 
 use aws_sdk_dynamodb::config::{HttpClient, SharedHttpClient};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
@@ -17,7 +17,7 @@ pub struct Losses {
     lost: AtomicU64,
 }
 
-/// What comes instead of an answer.
+/// The way in which an answer is lost.
 #[derive(Clone, Copy)]
 enum Loss {
     Broken,

@@ -7,7 +7,7 @@
 //! mixed_writer delete TABLE FROM TO
 //! ```
 //!
-//! Each prints one line of JSON in the end. LOST is how many of 100 answers are lost.
+//! Each prints one line of JSON in the end. LOST is the number of lost answers in 100.
 #![allow(clippy::print_stdout, reason = "the check reads what became of the changes")]
 
 mod losing;
@@ -27,7 +27,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::Duration;
 
-/// The programs are fast, and an answer that is lost in silence is found out after 150 ms.
+/// The programs are fast: an answer lost in silence is noticed after 150 ms.
 const SETTINGS: Settings = Settings::without_ttl()
     .shared_with_versioned_writers()
     .swept()
@@ -57,14 +57,14 @@ fn key(id: &str) -> Key {
     Key::from(("shop-1", id))
 }
 
-/// What became of the increments.
+/// The outcomes of the increments.
 #[derive(Default, Serialize)]
 struct Outcomes {
     /// How many were acknowledged, for each item.
     acknowledged: BTreeMap<String, u64>,
     /// How many may have been applied.
     unknown: BTreeMap<String, u64>,
-    /// How often the call said that nothing was applied, and that it may be repeated.
+    /// The number of calls that may be repeated, because nothing was applied.
     again: u64,
     /// The other answers. There should be none.
     failed: Vec<String>,
@@ -87,7 +87,7 @@ impl Outcomes {
     }
 }
 
-/// Says no more than what a failure says: a program that only increments cannot be refused.
+/// A failure that carries the text of an unexpected error: a program with only increments cannot be refused.
 fn unexpected(error: impl std::fmt::Debug) -> Failure {
     Failure::InvalidRecord { reason: format!("{error:?}") }
 }
@@ -155,7 +155,7 @@ async fn increments(table: &str, chance: &mut Rng, items: usize, until: &Until, 
     outcomes
 }
 
-/// Reads the first item, waits for a line of input, and changes the item at the version that it has read.
+/// Reads the first item, waits for a line of input, and changes the item at the version that was read.
 async fn tag(items: &Table<Item>) -> Result<serde_json::Value, Source> {
     let key = key(&item_id(0));
     let seen = items.get(&key).await?.ok_or("there is no item")?;

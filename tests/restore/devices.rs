@@ -36,8 +36,8 @@ fn row(engine: &Engine) -> Value {
     engine.row(DEVICES, "deviceId", "lamp-1")
 }
 
-/// A client sees version 2. Everything goes back to version 1, and another client makes another version 2. Then the first
-/// one deletes the version that it saw.
+/// A client sees version 2. Everything goes back to version 1. Another client makes a second version 2. Then the first
+/// client deletes the version that it saw.
 async fn deletes_a_state_that_it_never_saw(runbook: bool) -> bool {
     let world = lamp().await;
     let moment = Moment::of(&world.engine);
@@ -78,7 +78,7 @@ async fn a_tag_from_before_the_moment_is_old_too_and_the_next_read_gives_one_tha
     world.send(&brightness(70).header("if-match", now.etag())).await.shows(200, 2);
 }
 
-/// A change of the state that the moment shows is applied. After the restore, a copy of it arrives.
+/// A change of the restored state was applied earlier. After the restore, a copy of it arrives.
 async fn late_copy_is_applied(event: &Event, runbook: bool) -> bool {
     let world = lamp().await;
     let moment = Moment::of(&world.engine);
@@ -104,8 +104,8 @@ async fn a_late_copy_of_any_change_is_applied_after_a_restore_and_refused_with_t
     }
 }
 
-/// New incarnations cannot end a create: its condition is that there is no row. The restored table has another name, and a
-/// copy names the old one.
+/// New incarnations cannot stop a create, which demands only a missing row. But the restored table has another name.
+/// The copy names the old one.
 #[tokio::test]
 async fn a_late_copy_of_a_create_finds_the_key_free_in_a_table_of_the_same_name_and_not_in_a_new_one() {
     let world = Lamps::new();

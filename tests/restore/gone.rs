@@ -1,5 +1,5 @@
-//! A table that is deleted under its writers and comes back as it was, under its name or another one. While it is gone,
-//! the callers' requests fail at once, and earlier requests keep their verdict.
+//! A table is deleted under its writers. It comes back unchanged, under its name or another one. In between, the
+//! requests of callers fail at once. Earlier requests keep their verdict.
 
 use crate::harness::engine::{Engine, store};
 use crate::harness::restore::rows;
@@ -23,10 +23,10 @@ const FIRST: &str = "Counters";
 const SECOND: &str = "CountersRestored";
 const COUNTER: &str = "c-1";
 
-/// The time that a call may take.
+/// The time of a call.
 const ALLOWED: Duration = Duration::from_secs(5);
 
-/// Answers get lost, so that changes are pending when the table goes.
+/// Answers get lost, so changes are pending when the table goes.
 const LOSSY: Rates = Rates {
     dropped: 40,
     answer_lost: 150,
@@ -85,7 +85,7 @@ struct Tally {
     gone: u32,
 }
 
-/// Counts until this time has passed, in the table that has this name at the time.
+/// Counts until this time has passed, always in the table of the current name.
 async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes>, time: Duration) -> Tally {
     let (store, key, begun, mut told) = (store_on(&db), Key::from(COUNTER), Instant::now(), Tally::default());
     while begun.elapsed() < time {
@@ -181,7 +181,7 @@ async fn a_table_that_is_gone_is_said_to_be_at_once_and_its_items_are_never_said
     assert_eq!(table.get(&key).await.expect("it is back").expect("it is there").at, at);
 }
 
-/// The answer of the first send is lost, and the table is gone when the second one arrives. The outcome is unknown then.
+/// The answer of the first send is lost. The table is gone when the second one arrives. The outcome is then unknown.
 #[tokio::test(start_paused = true)]
 async fn a_change_whose_answer_was_lost_is_unknown_when_its_resend_finds_no_table() {
     for garbled in [false, true] {

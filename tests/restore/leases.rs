@@ -1,4 +1,4 @@
-//! Leases and the items that they protect, after a restore: tokens rise if the table starts empty.
+//! Leases and their protected items after a restore: tokens rise if the table starts empty.
 
 use crate::harness::engine::Engine;
 use crate::harness::events::{Event, load};
@@ -113,7 +113,7 @@ async fn report(table: &Table<Report>, by: &str) -> Result<(), UpdateError> {
     table.update_with_retry("r-1", put).await.map(drop)
 }
 
-/// An item under `fenced_by` alone goes back to the tokens that it knew. The next leader teaches it with its first write.
+/// An item under `fenced_by` alone goes back to its old tokens. The next leader's first write raises them.
 #[tokio::test(start_paused = true)]
 async fn an_item_that_only_remembers_tokens_refuses_old_ones_from_the_first_write_of_the_new_leader_on() {
     let engine = Engine::with_tables(&[("Reports", "reportId"), (LEASES, "leaseKey")]);

@@ -1,4 +1,4 @@
-//! Mappings after a restore. They have no version, and the newest instance wins after it too.
+//! Mappings after a restore. They have no version. The newest instance still wins.
 
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{MAPPINGS, Mappings};

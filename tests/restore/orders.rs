@@ -27,7 +27,7 @@ async fn stock(shop: &TestShop) -> i64 {
     product["stock"].as_i64().expect("a number")
 }
 
-/// An order is one create and adds without a version, so nothing of it names an incarnation.
+/// An order is one create and adds without a version. It names no incarnation.
 #[tokio::test]
 async fn a_late_copy_of_an_order_is_applied_in_tables_of_the_same_names_and_not_in_new_ones() {
     let shop = shop().await;
@@ -89,7 +89,7 @@ async fn a_repeated_order_from_before_the_moment_is_shown_with_the_new_tag_and_a
     assert_eq!(stock(&shop).await, 6);
 }
 
-/// Tables that are restored to different seconds contradict each other, and new incarnations do not repair that.
+/// Tables restored to different seconds contradict each other. New incarnations do not repair this.
 #[tokio::test]
 async fn stock_that_is_restored_to_another_second_than_the_orders_is_sold_twice() {
     let shop = shop().await;

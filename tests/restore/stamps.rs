@@ -1,4 +1,4 @@
-//! The run that gives each row a new incarnation: its counts, the rows that it leaves alone, and the faults that it survives.
+//! The run that gives each row a new incarnation: its counts, the rows it leaves alone, the faults it survives.
 
 use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
@@ -30,7 +30,7 @@ fn note(text: &str) -> Note {
     Note { text: text.to_owned() }
 }
 
-/// So many notes, of which the first is deleted, and a row of another program.
+/// So many notes, with the first one deleted, beside a row of another program.
 async fn notes(count: usize, length: usize) -> (Engine, Table<Note>) {
     let engine = Engine::with_tables(&[(TABLE, KEY)]);
     let table = Store::new(&engine.client()).table(TABLE);
@@ -112,7 +112,7 @@ async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
     assert_eq!(created.version().get(), 3);
 }
 
-/// A writer breaks the rule that there are none: the change stays, and the row is read again.
+/// A writer breaks the rule against other writers: its change stays. The row is read again.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_comes_between_is_not_overwritten() {
     let (engine, _) = notes(2, 10).await;
@@ -138,8 +138,8 @@ async fn a_change_that_comes_between_is_not_overwritten() {
     assert_ne!(row["_incarnation"], before["n-1"]);
 }
 
-/// The reason for the rule that no program writes meanwhile: a create is known by the incarnation of its row, and an update by
-/// the memory of the row of that incarnation.
+/// The reason for the rule against other writers: a create is recognised by the incarnation of its row. An update is
+/// recognised by the memory of a row with this incarnation.
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong_or_nothing() {
     let (engine, table) = notes(2, 10).await;
@@ -172,7 +172,7 @@ async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong
     assert_eq!(table.get("n-2").await.expect("an answer").expect("a note").value, note("mine"));
 }
 
-/// An answer that is lost is followed by the same write, which finds its own incarnation.
+/// After a lost answer, the same write is sent again. It finds its own incarnation.
 #[tokio::test(start_paused = true)]
 async fn lost_answers_and_throttling_cost_sends_and_change_no_count() {
     let (engine, _) = notes(5, 10).await;

@@ -1,5 +1,4 @@
-//! Many clients at one shop: nothing is sold twice, nothing is lost, and no moment shows anything else. One product is as fast
-//! as a thousand.
+//! Many clients at one shop: no item is sold twice or lost, at any moment. One product is as fast as a thousand.
 
 use super::world::{Shop, TABLES, cancellation, order, order_id};
 use crate::harness::engine::{Engine, number};
@@ -57,7 +56,7 @@ async fn watch(network: &Network, products: &[String], orders: &[String], check:
     }
 }
 
-/// The rows of these products and of those of these orders that are there, at one moment.
+/// The rows of these products and of the present ones of these orders, at one moment.
 fn snapshot(engine: &Engine, products: &[String], orders: &[String]) -> (Vec<Value>, Vec<Value>) {
     let of = |table, key| move |id| (table, key, id);
     let products = products.iter().map(String::as_str).map(of(PRODUCTS, "productId"));
@@ -69,7 +68,7 @@ fn snapshot(engine: &Engine, products: &[String], orders: &[String]) -> (Vec<Val
     (rows, orders)
 }
 
-/// How many of each product these orders have, those that are cancelled left out.
+/// The ordered number of each product, without cancelled orders.
 fn ordered(orders: &[Value]) -> BTreeMap<String, i64> {
     let mut ordered = BTreeMap::new();
     for order in orders.iter().filter(|order| order["status"]["S"] == "PENDING") {
@@ -81,7 +80,7 @@ fn ordered(orders: &[Value]) -> BTreeMap<String, i64> {
     ordered
 }
 
-/// Asserts that of each product as many are in stock or ordered as there were, and never fewer than none in stock.
+/// Asserts for each product that stock and orders add up to the total, with no stock below zero.
 fn assert_constant(total: i64, products: &[Value], orders: &[Value]) {
     let ordered = ordered(orders);
     for product in products {
@@ -92,7 +91,7 @@ fn assert_constant(total: i64, products: &[Value], orders: &[Value]) {
     }
 }
 
-/// Keys for orders, so few that all the orders fit into one snapshot: who is refused gives the key back.
+/// A few keys for orders: all orders fit into one snapshot. A refused client gives its key back.
 struct Keys {
     free: Semaphore,
     keys: Mutex<Vec<String>>,
@@ -228,7 +227,7 @@ async fn orders_over_several_products_keep_ordered_and_stock_together_constant_a
     }
 }
 
-/// The number of orders that each client wants.
+/// The orders of each client.
 const WANTED: usize = 30;
 const HOP: Duration = Duration::from_millis(5);
 

@@ -1,4 +1,4 @@
-//! The same request any number of times, in any way: one effect, and each time the same answer.
+//! The same request any number of times, in any way: one effect and always the same answer.
 
 use super::world::{Shop, TABLES, adjustment, cancellation, order};
 use crate::harness::answers::Answer;
@@ -15,7 +15,7 @@ use std::time::Duration;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-/// A request that must count once.
+/// A request with one effect.
 #[derive(Clone, Copy, Debug)]
 enum Deed {
     Order,
@@ -26,7 +26,7 @@ enum Deed {
 impl Deed {
     const ALL: [Self; 3] = [Deed::Order, Deed::Adjustment, Deed::Cancellation];
 
-    /// Its event, at a shop that has 10 of the product `a`.
+    /// Its event, at a shop with 10 of the product `a`.
     async fn prepare(self, engine: &Engine) -> Event {
         let shop = Shop::on(engine);
         shop.stock_up(&[("a", 10)]).await;
@@ -41,7 +41,7 @@ impl Deed {
         }
     }
 
-    /// Asserts that the product was written once for it, and that all its answers are the same.
+    /// Asserts that the product was written once for it, with the same answer each time.
     fn assert_once(self, engine: &Engine, answers: &[Answer]) {
         let (status, stock, version) = match self {
             Deed::Order => (201, 6, 2),
@@ -79,7 +79,7 @@ async fn ten_times_one_after_another_is_once() {
     }
 }
 
-/// Without a token to go by, the rows tell that it landed: the client need not ask again.
+/// The token is forgotten. The rows prove the write: the client need not ask again.
 #[tokio::test(start_paused = true)]
 async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() {
     for deed in Deed::ALL {
@@ -101,8 +101,8 @@ async fn a_lost_answer_is_found_out_from_the_rows_once_its_token_is_forgotten() 
     }
 }
 
-/// The product has moved on. An order and a cancellation demand no version of it, so the second send is applied. An
-/// adjustment with a key demands one, and is decided again. No copy of the first send is applied after it.
+/// The product has moved on. An order and a cancellation demand no version of it: their second send is applied. An
+/// adjustment with a key demands one and is decided again. No copy of the first send is applied after it.
 #[tokio::test(start_paused = true)]
 async fn a_request_that_was_lost_and_not_applied_is_applied_once_to_the_product_as_it_is_now() {
     for (deed, sends) in [(Deed::Order, 1), (Deed::Adjustment, 2), (Deed::Cancellation, 1)] {
@@ -149,7 +149,7 @@ async fn ten_at_once(deed: Deed, rates: Rates, seed: u64) {
         clients.spawn(async move { shop.settle(&event).await });
     }
     let mut answers = clients.join_all().await;
-    // Until everything that is still under way has arrived.
+    // Until all requests on their way have arrived.
     tokio::time::sleep(Duration::from_mins(15)).await;
     engine.forget_tokens();
     answers.push(Shop::on(&engine).send(&event).await);
@@ -187,7 +187,7 @@ async fn ten_times_at_once_is_once_also_with_answers_lost() {
     }
 }
 
-/// A refused order is looked for once more. If that look fails, an earlier copy may have placed it.
+/// Before its refusal, the order is read once more. If this read fails, an earlier copy may have placed it.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_ever_applied() {
     let shop = Shop::with(&[("a", 1)]).await;

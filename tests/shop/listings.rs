@@ -14,7 +14,7 @@ fn listing(query: &[(&str, &str)]) -> Event {
     load("place-order-list").asking(query.iter().copied())
 }
 
-/// One page: the ids of its orders, and its cursor.
+/// One page: the ids of its orders with its cursor.
 async fn page(shop: &Shop, query: &[(&str, &str)]) -> (Vec<String>, Option<String>) {
     let answer = shop.send(&listing(query)).await;
     assert_eq!((answer.status, answer.header("etag")), (200, None), "{answer:?}");

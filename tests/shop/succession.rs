@@ -1,5 +1,5 @@
-//! A second copy of a refused attempt lands while the next attempt of its request is on its way: each answer shows the order
-//! as it is stored, and the tag of an answer belongs to its body.
+//! A second copy of a refused attempt lands while the next attempt of its request is on its way. Each answer shows the
+//! order as stored, under the tag of this state.
 
 use super::world::{Shop, TABLES, cancellation, order, shown_order};
 use crate::harness::answers::Answer;
@@ -20,7 +20,7 @@ fn leave(engine: &Engine, stock: i64, status: &str) {
     engine.raw("UpdateItem", &request);
 }
 
-/// Everything that is stored: the product and all orders.
+/// All stored rows: the product and all orders.
 fn rows(engine: &Engine) -> Vec<Value> {
     let mut rows = vec![engine.row(PRODUCTS, "productId", "a")];
     let mut orders = engine.raw("Scan", &json!({"TableName": ORDERS, "ConsistentRead": true}));
@@ -28,8 +28,8 @@ fn rows(engine: &Engine) -> Vec<Value> {
     rows
 }
 
-/// A request with a first attempt that is refused because of the status that it leaves. Gives its answer, and by how much it has
-/// changed the stock.
+/// A request with a first attempt that is refused because it would leave a wrong status. Gives the answer with the
+/// effect on the stock.
 async fn answered(shop: &Shop, event: &Event, moments: Moments, rival: Rival, copies: &mut usize) -> (Answer, i64) {
     let (client, story) = Story::begin(&shop.engine, moments, rival, rows);
     let answer = shop.reached_by(&client).send(event).await;

@@ -1,4 +1,4 @@
-//! `inventory` and `place-order` on one engine, and the events that they are sent.
+//! `inventory` and `place-order` on one engine, with their events.
 
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, load};
@@ -77,7 +77,7 @@ pub fn shown_order(id: &str) -> Event {
 }
 
 impl Answer {
-    /// The id of the order that it shows.
+    /// The id of the order in the answer.
     pub fn order(&self) -> String {
         self.json()["orderId"].as_str().expect("an order").to_owned()
     }

@@ -1,4 +1,4 @@
-//! What must hold at the end of a history, by the states that the engine went through.
+//! The rules for the end of a history, by the states in the engine.
 
 use super::network::Network;
 use super::told::{ITEMS, Told};
@@ -8,7 +8,7 @@ use crate::harness::engine::Engine;
 use crate::harness::states::number;
 use serde_json::Value;
 
-/// What does not hold, each in a sentence.
+/// Each broken rule, as a sentence.
 pub fn violations(engine: &Engine, network: &Network, notes: &Notes) -> Vec<String> {
     let mut found = Vec::new();
     found.extend(["free", "fenced"].iter().filter_map(|item| wrong_balance(engine, notes, item)));
@@ -22,7 +22,7 @@ pub fn violations(engine: &Engine, network: &Network, notes: &Notes) -> Vec<Stri
     found
 }
 
-/// The rows that the writes to an item left, in their order.
+/// The rows left by the writes to an item, in their order.
 fn states(network: &Network, table: &str, id: Option<&str>) -> Vec<Value> {
     let rows = network.rows().into_iter();
     let of_item = rows.filter(|(step, _)| step.table == table && id.is_none_or(|id| step.id == id));
@@ -56,8 +56,8 @@ fn wrong_versions(network: &Network, item: &str) -> Option<String> {
     (!is_right).then(|| format!("{item}: its versions were {versions:?}"))
 }
 
-/// The item that comes and goes has one state for each turn that was told applied. The unknown ones and the first create may
-/// each have made one more.
+/// The item of the turns has one state for each turn told as applied. The unknown ones and the first create may each
+/// have made one more.
 fn wrong_turns(network: &Network, notes: &Notes) -> Option<String> {
     let applied = notes.turns.iter().filter(|told| matches!(told, Told::Applied(_))).count();
     let unknown = notes.turns.iter().filter(|told| **told == Told::Unknown).count();

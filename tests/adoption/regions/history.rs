@@ -22,7 +22,7 @@ const WORKERS: u64 = 4;
 /// Answers are lost now and then.
 const LOSSY: Rates = Rates { dropped: 30, answer_lost: 80, garbled: 60, held: 30, conflict_denied: 0 };
 
-/// Plays the history of a seed. Says what does not hold.
+/// Plays the history of a seed. Fails with the broken rules.
 fn run(engine: &Engine, seed: u64, rates: Rates) -> Result<Total, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.map_err(|error| error.to_string())?.block_on(async {
@@ -35,7 +35,7 @@ fn run(engine: &Engine, seed: u64, rates: Rates) -> Result<Total, String> {
         while let Some(done) = workers.join_next().await {
             done.map_err(|error| error.to_string())?;
         }
-        // Until the last request that was held has arrived.
+        // Until the last held request has arrived.
         tokio::time::sleep(Duration::from_secs(700)).await;
         for other in others {
             other.looks().await;
@@ -84,7 +84,7 @@ fn where_no_answer_is_lost_every_change_over_two_regions_is_known() {
     assert!(total["conflicts"] > total["histories"] && total["lost"] + total["unknown"] == 0, "{total}");
 }
 
-/// A conflict proves that at least one of the two writes was not applied. A service that hides this must be noticed.
+/// A conflict proves that at least one of the two writes was not applied. A service that hides it must be noticed.
 #[test]
 fn a_conflict_between_regions_that_is_taken_for_an_applied_write_is_noticed() {
     let lying = Rates { conflict_denied: 200, ..Rates::default() };

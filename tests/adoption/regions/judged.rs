@@ -1,4 +1,4 @@
-//! What the clients of both Regions saw of the items, for a judge that knows nothing else.
+//! The items as the clients of both Regions saw them, for a judge without other knowledge.
 
 use super::told::{ITEMS, Told};
 use crate::harness::states::version;
@@ -18,8 +18,7 @@ impl Value for Balance {
     }
 }
 
-/// What one client saw of an item, from when it asked until now. `None` if it was told that nothing was done, and nothing
-/// about the item.
+/// One client's view of an item, from its request until now. `None` if it was only told that nothing was done.
 pub fn seen(client: u64, began: Instant, op: Op<Balance>, told: &Told) -> Option<SeenOf<Balance>> {
     let (op, told) = match told {
         Told::Applied(made) => (op, Some(register::Told::Done(made.map(version)))),
@@ -34,7 +33,7 @@ pub fn seen(client: u64, began: Instant, op: Op<Balance>, told: &Told) -> Option
     Some(Seen { client, began: began.into_std(), ended: Instant::now().into_std(), op, told })
 }
 
-/// What the judge says against each item. All of them are absent at first.
+/// The judge's objections to each item. All items are absent at first.
 pub fn violations(seen: &[(&'static str, SeenOf<Balance>)]) -> Vec<String> {
     let judge = |item: &str| {
         let of_item = seen.iter().filter(|(of, _)| *of == item).map(|(_, seen)| seen.clone());

@@ -1,4 +1,5 @@
-//! Tables with multi-Region strong consistency: what cannot hold is refused before anything is sent, and what can holds.
+//! Tables with multi-Region strong consistency: an operation that cannot keep its promise is refused before any
+//! request. The others keep theirs.
 
 mod checks;
 mod history;
@@ -68,7 +69,7 @@ async fn idempotency_keys_are_refused_with_a_sentence_before_anything_is_sent() 
     assert_eq!((refused.into_response().status(), engine.take_counts()), (500, (0, 0)));
 }
 
-/// `DynamoDB` itself refuses a transaction with a lease of such a table. Nothing is applied, and nothing is repeated.
+/// `DynamoDB` itself refuses a transaction with a lease of such a table. Nothing is applied or repeated.
 #[tokio::test]
 async fn a_transaction_that_requires_a_lease_of_such_a_table_is_rejected_once() {
     let engine = Engine::with_tables(&[(TABLE, KEY), ("Leases", "leaseKey")]);
@@ -107,7 +108,7 @@ async fn of_two_writes_at_one_item_in_two_regions_one_is_refused_for_now_and_sen
         assert!(one.is_ok() && other.is_ok(), "{one:?} {other:?}");
         assert_eq!((row(&engine)["balance"].clone(), row(&engine)["version"].clone()), (number(157), number(3)));
         conflicts += network.totals().conflicts;
-        // What was refused for now never came to the table: one write each, and one more where a race was lost.
+        // A write that is refused for now never reaches the table: one write each, and one more after a lost race.
         let (reads, writes) = engine.take_counts();
         assert!(reads == 2 && (2..=3).contains(&writes), "{reads} {writes}");
     }
@@ -135,7 +136,7 @@ async fn what_became_of_a_lost_send_is_found_out_after_conflicts_between_regions
     }
 }
 
-/// The refusal of one send proves nothing about an earlier one that was lost.
+/// The refusal of one send proves nothing about an earlier lost one.
 #[tokio::test(start_paused = true)]
 async fn a_conflict_between_regions_that_does_not_end_after_a_lost_send_is_an_unknown_outcome() {
     let engine = Engine::embedded(&[(TABLE, KEY)]);
@@ -162,7 +163,7 @@ async fn a_conflict_between_regions_that_does_not_end_is_unavailable_and_nothing
     assert_eq!(row(&engine)["balance"], number(50));
 }
 
-/// Nothing removes rows here, neither those of leases nor tombstones, and nothing waits for it.
+/// Rows stay here, those of leases as well as tombstones. Everything works without their removal.
 #[tokio::test(start_paused = true)]
 async fn a_lease_and_a_tombstone_that_ttl_never_removes_are_as_good_as_new_after_years() {
     let engine = Engine::embedded(&[(TABLE, KEY), ("Leases", "leaseKey")]);
@@ -192,7 +193,7 @@ async fn a_lease_and_a_tombstone_that_ttl_never_removes_are_as_good_as_new_after
     );
 }
 
-/// A table of several Regions has adds as any other: a window over the writes of all, and a burn that ends it.
+/// A table of several Regions has ordinary adds: a window over the writes of all Regions, with a burn at its end.
 #[tokio::test(start_paused = true)]
 async fn an_add_that_was_lost_and_is_refused_is_burned() {
     let engine = Engine::embedded(&[(TABLE, KEY)]);

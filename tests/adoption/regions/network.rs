@@ -1,5 +1,5 @@
-//! Two Regions over one table with multi-Region strong consistency: a write that meets one of the other Region at the same
-//! item is refused for now.
+//! Two Regions over one table with multi-Region strong consistency: of two writes to one item in different Regions, one
+//! is refused for now.
 
 use crate::harness::clock::TEN_O_CLOCK;
 use crate::harness::engine::{Engine, Step, body_of, client_over, is_read, operation_of, response, store};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 
-/// A request whose date is so many milliseconds past is refused unread.
+/// A request dated this many milliseconds in the past is refused unread.
 const SIGNATURE_LIFE: i64 = 300_000;
 
 /// How often each thing happens to a request, in thousandths.
@@ -24,28 +24,28 @@ const SIGNATURE_LIFE: i64 = 300_000;
 pub struct Rates {
     /// It never arrives.
     pub dropped: u64,
-    /// It is executed, and its answer never arrives.
+    /// It is executed. Its answer never arrives.
     pub answer_lost: u64,
-    /// It arrives, and what comes back is no answer.
+    /// It arrives, but its answer is damaged.
     pub garbled: u64,
-    /// It is a write, is held until its signature has run out or nearly so, and then delivered. Nobody hears its answer.
+    /// It is a write, and is delivered only when its signature has run out or nearly so. Its answer never arrives.
     pub held: u64,
     /// Against all promises, a conflict between Regions is answered as if the write were applied.
     pub conflict_denied: u64,
 }
 
-/// What happened on the network.
+/// The events on the network.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Totals {
     pub requests: usize,
-    /// Reads of one item that did not ask for consistency.
+    /// Reads of one item without consistency.
     pub inconsistent: usize,
     pub conflicts: usize,
-    /// Answers to writes that were applied.
+    /// Lost answers to applied writes.
     pub lost: usize,
 }
 
-/// What both Regions share.
+/// The network between both Regions.
 pub struct Network {
     engine: Engine,
     rates: Rates,
@@ -59,7 +59,7 @@ struct State {
     in_flight: Vec<Flight>,
     totals: Totals,
     next: u64,
-    /// The rows that applied writes left, in their order.
+    /// The rows left by applied writes, in their order.
     rows: Vec<(Step, Value)>,
 }
 
@@ -113,7 +113,7 @@ impl Network {
         self.state().totals
     }
 
-    /// The rows that applied writes left, in their order.
+    /// The rows left by applied writes, in their order.
     pub fn rows(&self) -> Vec<(Step, Value)> {
         self.state().rows.clone()
     }
@@ -162,11 +162,11 @@ impl Network {
     }
 }
 
-/// What comes back to a client.
+/// The answer to a client.
 struct Answer {
     status: u16,
     body: String,
-    /// The seed of what comes in its place.
+    /// The seed of the damaged answer in its place.
     garbled: Option<u64>,
 }
 
@@ -235,7 +235,7 @@ impl HttpConnector for Connection {
         let carried = self.clone().carry(operation_of(&request), body);
         let (answered, answer) = oneshot::channel();
         let breaks_off = self.network.below(2) == 0;
-        // What a client gives up on still arrives.
+        // A request arrives even if its client gives up on it.
         tokio::spawn(async move {
             match carried.await {
                 Some(answer) => drop(answered.send(answer)),

@@ -1,4 +1,4 @@
-//! One client of a Region: what it does, and what it is told.
+//! One client of a Region: its actions and its answers.
 
 use super::judged::{self, Balance};
 use super::network::Network;
@@ -15,36 +15,36 @@ pub const LEASES: &str = "Leases";
 /// How much each client does.
 const EACH: u64 = 6;
 
-/// One change. What it adds to a balance shows there whether it was applied, and how often.
+/// One change. The balance shows whether it was applied, and how often.
 #[derive(Clone, Debug)]
 pub struct Change {
     pub item: &'static str,
     pub number: u64,
-    /// The token of the lease that it was made under, if it was.
+    /// The token of its lease, if it was made under one.
     pub token: Option<u64>,
     pub told: Told,
 }
 
-/// What the clients of one history noted.
+/// The notes of the clients of one history.
 #[derive(Default)]
 pub struct Notes {
     pub changes: Vec<Change>,
-    /// Creates and deletes of the item that comes and goes.
+    /// Creates and deletes of the item of the turns.
     pub turns: Vec<Told>,
-    /// What each call saw, and of which item.
+    /// The item and the view of each call.
     pub seen: Vec<(&'static str, SeenOf<Balance>)>,
-    /// Those of the leases that were acquired.
+    /// The tokens of the acquired leases.
     pub tokens: Vec<u64>,
-    /// Renewals and releases whose answer says so.
+    /// Renewals and releases with an unknown outcome.
     pub unknown_leases: usize,
 }
 
-/// What a change adds: a one in a digit of its own, of four values, so that a change that is applied twice leaves a two.
+/// The amount of a change: a one in a digit of its own, in base four. A change that is applied twice leaves a two.
 pub fn amount(number: u64) -> i64 {
     1 << (2 * number)
 }
 
-/// Its changes go to the item of all, to the item under a lease, and to one that comes and goes.
+/// A client that changes each of the `ITEMS`.
 pub struct Worker {
     client: u64,
     network: Arc<Network>,
@@ -60,7 +60,7 @@ impl Worker {
         Worker { client, network: network.clone(), store, accounts, notes: notes.clone() }
     }
 
-    /// Creates all items. If that fails, the changes of an item are refused, and everything holds all the same.
+    /// Creates all items. If this fails, the changes of an item are refused, and all rules still hold.
     pub async fn opens_accounts(&self) {
         for item in ITEMS {
             self.creates(item, 0).await;
@@ -131,7 +131,7 @@ impl Worker {
         let add = Add::to("balance", amount(number), 0..=i64::MAX);
         let told = match self.accounts.in_call(&self.call()).add(item, &add).await {
             Ok(added) => {
-                // It may show later changes too, so the judge gets it as what another client has read.
+                // The item may already show later changes. The judge gets it as a read of another client.
                 if let Some(now) = added.item {
                     self.note(item, 100 + self.client, began, Op::Read, &Told::Saw(Some(now)));
                 }
@@ -168,7 +168,7 @@ impl Worker {
         let terms = LeaseTerms::new(Duration::from_secs(2)).expect("long enough");
         let mut lease = match leases.in_call(&self.call()).acquire("k", "worker", terms).await {
             Ok(lease) => lease,
-            // Another worker holds it, or the other Region writes and answers get lost until there is no time.
+            // Another worker holds it, or the other Region writes and answers get lost until the time is over.
             Err(
                 Error::Refused(LeaseHeld { .. })
                 | Error::Failed(Failure::Unavailable { .. } | Failure::OutcomeUnknown { .. }),
@@ -196,7 +196,7 @@ impl Worker {
         self.notes.lock().expect("no panic while noting")
     }
 
-    /// Notes for the judge what a client saw of an item.
+    /// Notes the client's view of an item for the judge.
     fn note(&self, item: &'static str, client: u64, began: Instant, op: Op<Balance>, told: &Told) {
         let Some(seen) = judged::seen(client, began, op, told) else { return };
         self.notes().seen.push((item, seen));

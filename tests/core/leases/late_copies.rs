@@ -14,7 +14,7 @@ use std::time::Duration;
 /// Writes as they were sent: operation and body.
 type Sent = Arc<Mutex<Vec<(String, Vec<u8>)>>>;
 
-/// The same world, reached by a client that notes its writes, so that copies of them can be delivered.
+/// The same world through a client that notes its writes, so copies of them can be delivered.
 fn noting(world: &World) -> (World, Sent) {
     let sent = Sent::default();
     let noted = sent.clone();
@@ -75,7 +75,7 @@ async fn a_waiter_finds_the_lease_that_a_late_copy_of_its_own_look_acquired() {
     assert!(sent.lock().expect("no panic").len() <= 3);
 }
 
-/// The time to wait is that of the call where that ends sooner; looks are counted from the first one.
+/// A call may end before the time to wait: the earlier end counts. Looks are counted from the first one.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_that_may_wait_longer_than_its_call_lasts_does_not_look_more_often() {
     for (timeout, lasts) in [(3_600, 10), (60, 10), (3_600, 25)] {
@@ -90,11 +90,11 @@ async fn a_waiter_that_may_wait_longer_than_its_call_lasts_does_not_look_more_of
     }
 }
 
-/// Work that is always ready uses up each share of time that the runtime gives a task.
+/// Work that is always ready uses up each share of time that the runtime gives its task.
 #[tokio::test(start_paused = true)]
 async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() {
     let world = World::new();
-    // Time that is paused stands still while something is ready, so it is moved on from outside.
+    // Paused time stands still while something is ready, so another task moves it on.
     let time = tokio::spawn(async {
         loop {
             tokio::time::advance(Duration::from_millis(10)).await;
@@ -116,7 +116,7 @@ async fn work_that_is_always_ready_does_not_keep_its_lease_from_being_renewed() 
     assert_eq!(world.row("k")["renewals"], json!({"N": "4"}));
 }
 
-/// Each names the renewals that it follows, also where the client does not.
+/// Each names the renewals before it, even without a tag of the client.
 #[tokio::test(start_paused = true)]
 async fn a_late_copy_of_a_renewal_does_not_undo_one_that_made_the_lease_shorter() {
     let (world, sent) = noting(&World::new());
@@ -130,7 +130,7 @@ async fn a_late_copy_of_a_renewal_does_not_undo_one_that_made_the_lease_shorter(
     }
 }
 
-/// A renewal that was applied and then followed by another one is never answered as not applied.
+/// A renewal that was applied, then followed by another, is never answered as not applied.
 #[tokio::test(start_paused = true)]
 async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_throttled() {
     let world = World::new();
@@ -178,7 +178,7 @@ async fn a_demand_that_is_ahead_of_the_lease_is_unknown_as_long_as_a_copy_is_on_
     assert!(matches!(far, Err(Error::Refused(NotHeldAt::Conflict(_)))), "{far:?}");
 }
 
-/// The reasons of a cancellation: the lease that refused, and nothing said about the child.
+/// The reasons of a cancellation: the refusing lease, without a word about the child.
 fn lease_refused(engine: &Engine) -> (u16, String) {
     let lease = engine.row(LEASES, "leaseKey", "k");
     let reasons = json!([{"Code": "None"}, {"Code": "ConditionalCheckFailed", "Item": lease}]);
@@ -197,7 +197,7 @@ fn in_order_of(body: &[u8], (status, answer): (u16, String)) -> (u16, String) {
     (status, answer.to_string())
 }
 
-/// An engine may stop at the first condition that fails. The client then asks about the other items.
+/// An engine may stop at the first failed condition. The client then asks for the other items.
 #[tokio::test(start_paused = true)]
 async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_created() {
     for landed in [true, false] {
@@ -228,7 +228,7 @@ async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_cr
     }
 }
 
-/// The child is read before the lease is looked at, and an engine may name the lease alone: it is asked for again.
+/// The child is read before the lease. An engine may name the lease alone: the child is then read again.
 #[tokio::test(start_paused = true)]
 async fn a_child_that_another_client_creates_in_between_answers_before_the_fence_does() {
     let world = World::new();
@@ -251,7 +251,7 @@ struct Count {
     n: u64,
 }
 
-/// A decision that does without the lease after it was lost can still demand that all it saw is as it was.
+/// A decision that no longer needs the lost lease can still demand that the other items are unchanged.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let world = World::new();
@@ -293,8 +293,7 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     assert_eq!(counted.await.expect("decided again"), 2);
 }
 
-/// A token that is still to come may be the current one when a late copy arrives. So the create is burned before its
-/// refusal is told.
+/// A future token may be the current one when a late copy arrives. So the create is burned before its refusal is told.
 #[tokio::test(start_paused = true)]
 async fn a_create_under_a_token_that_is_still_to_come_is_burned_before_it_is_said_to_be_fenced() {
     let world = World::new();
@@ -310,7 +309,7 @@ async fn a_create_under_a_token_that_is_still_to_come_is_burned_before_it_is_sai
     });
     let next = token + 1;
     world.reached_by(&client).send(&ensure_under("p", "u", &json!({}), ("k", next))).await.says(409, "fenced");
-    // The token becomes the current one, and the copy arrives.
+    // The token becomes current. The copy arrives.
     world.send(&release("k", token)).await;
     let acquired = world.acquired("k", "b", 60).await;
     let engine = &world.engine;
@@ -320,6 +319,6 @@ async fn a_create_under_a_token_that_is_still_to_come_is_burned_before_it_is_sai
     assert!(acquired > token);
     let (operation, body) = under_way.lock().expect("no panic").pop().expect("one");
     assert_eq!(engine.answer(&operation, &body).0, 400, "nothing of it is applied");
-    // A new request under that token creates the child.
+    // A new request under this token creates the child.
     world.send(&ensure_under("p", "u", &json!({}), ("k", next))).await.shown(201);
 }

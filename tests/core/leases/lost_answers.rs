@@ -9,8 +9,8 @@ use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure};
 use serde_json::{Value, json};
 
-/// A world that is reached by a client. Its first requests fare like this, and the others well. The client has had an answer before, so
-/// that it sends a request again after 150 ms without an answer.
+/// A world behind a client. Its first requests take these ways, and the others arrive. The client has had an answer
+/// before, so it sends a request again after 150 ms without an answer.
 async fn faring(ways: &'static [Way]) -> World {
     faring_on(&World::new(), ways).await
 }
@@ -109,7 +109,7 @@ async fn a_release_whose_answer_is_lost_is_released_by_one_request_more() {
     assert_eq!((world.send(&release("k", token)).await.status, world.engine.take_counts()), (204, (0, 2)));
 }
 
-/// A copy of the first send releases the lease as soon as it has that many renewals, and never once it has more.
+/// A copy of the first send releases the lease at exactly this number of renewals, never at a higher one.
 #[tokio::test(start_paused = true)]
 async fn a_lost_release_at_a_number_of_renewals_is_refused_only_if_the_lease_has_more() {
     for (demanded, is_known) in [(0, true), (1, true), (3, false)] {
@@ -195,7 +195,7 @@ fn renew_elsewhere(engine: &Engine) {
     );
 }
 
-/// A world where the first write after the acquire is applied, or not, and then this happens, and its answer is lost.
+/// A world where the first write after the acquire is applied, or not. Then this happens, and the answer is lost.
 fn where_then(applied: bool, happens: fn(&Engine)) -> World {
     let world = World::new();
     let client = client_whose(&world.engine, move |engine, write, operation, body| {

@@ -1,4 +1,4 @@
-//! Tokens rise across release, expiry and removal, and the row has the attributes of the contract.
+//! Tokens rise across release, expiry and removal. The row has the attributes of the contract.
 
 use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};
@@ -11,7 +11,7 @@ use std::time::{Duration, SystemTime};
 
 const WEEK: i64 = 7 * 24 * 3600;
 
-/// The row's TTL attribute is in seconds, and this far behind the clock.
+/// The row's TTL attribute is in seconds, a week ahead of the clock.
 fn assert_purged_in_a_week(world: &World) {
     let now = i64::try_from(world.clock.now() / 1000).expect("small");
     assert_eq!(number(&world.row("k"), "purgeAt"), now + WEEK);
@@ -70,7 +70,7 @@ async fn tokens_rise_across_release_expiry_and_removal_of_the_row() {
         // Ended.
         world.pass(2_001).await;
         tokens.push(world.acquired("k", "b", 1).await);
-        // Removed, though not before a week has passed. The next holder may have a clock that is behind.
+        // Removed, though not before a week has passed. The next holder's clock may be behind.
         world.pass(7 * 24 * 3_600_000).await;
         world.purge("k");
         tokens.push(world.acquired("k", "c", 1).await);
@@ -87,7 +87,7 @@ async fn the_remaining_time_goes_by_the_clock_that_has_less() {
     let left = || millis(lease.remaining());
     world.pass(3_000).await;
     assert_eq!(left(), 7_000);
-    // The machine stood still, and its monotonic clock with it.
+    // The machine stood still, together with its monotonic clock.
     world.clock.set_forward(2_000);
     assert_eq!(left(), 5_000);
     // Here the time of day has stopped.
@@ -119,7 +119,7 @@ async fn clocks_may_be_as_far_apart_as_is_said() {
     }
 }
 
-/// Another program writes to the table. The row has no known meaning, so nothing is answered and nothing changed.
+/// Another program writes to the table. The row has no known meaning, so it is neither used nor changed.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_is_no_lease_is_left_alone() {
     let world = World::new();

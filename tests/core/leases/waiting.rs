@@ -124,7 +124,7 @@ async fn after_a_holders_death_its_lease_is_acquired_within_the_skew_and_a_twent
             let acquired = wait(&waiting, length, 10 * length + 10 * SKEW).await.expect("acquired");
             let at = world.clock.now();
             assert!(ends + SKEW < at, "seed {seed}: not while it may be believed: {at} {ends}");
-            // The timer is exact to a millisecond; a look that left before it ended has to be answered first.
+            // The timer is exact to a millisecond. An earlier look must be answered first.
             let latest = ends + SKEW + length / 20 + 2 * TRIP + 3;
             assert!(at <= latest, "seed {seed}: {} ms after {latest}, begun {begins} of {length}", at - latest);
             assert!(acquired.token().number() > lease.token().number());
@@ -173,7 +173,7 @@ async fn a_lease_that_is_free_is_acquired_by_one_request_and_one_that_is_not_by_
     assert!(looks.lock().expect("no panic").len() <= 4, "{looks:?}");
 }
 
-/// The call has an end too, and whichever comes first counts. No look leaves so late that it could not be answered.
+/// The call has an end too: the earlier end counts. No look leaves too late for an answer.
 #[tokio::test(start_paused = true)]
 async fn a_waiter_whose_call_ends_is_told_the_holder() {
     let seed = seed();

@@ -51,7 +51,7 @@ impl Drop for Goes {
 }
 
 impl Traces {
-    /// A work of so many milliseconds that is polled at every tenth.
+    /// Works for so many milliseconds, polled every ten.
     async fn work(self, world: &World, millis: u64) {
         let _goes = Goes(self.clone());
         let (clock, began) = (world.clock.clone(), world.clock.now());
@@ -66,7 +66,7 @@ impl Traces {
         }
     }
 
-    /// Asserts that the work is gone, and was polled last about then; nothing of it comes later.
+    /// Asserts the end of the work: its last poll was about then, and nothing follows.
     async fn assert_ended(&self, world: &World, at: u64) {
         let (polls, last) = (self.polls.load(SeqCst), self.last.load(SeqCst));
         assert!(self.gone.load(SeqCst), "the work was dropped");
@@ -227,7 +227,7 @@ async fn a_renewal_that_fails_in_between_does_no_harm() {
     }
 }
 
-/// A machine that stands still may stop its monotonic clock; the time of day has gone on when it wakes up.
+/// A machine that stands still may stop its monotonic clock. Its time of day has gone on when it wakes up.
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_wakes_up_after_its_time_does_not_go_on() {
     for other_holder in [false, true] {
@@ -279,7 +279,7 @@ async fn a_lease_that_is_dropped_sends_nothing() {
     assert_eq!((sent.lock().expect("no panic").len(), &world.row("k")["holder"]), (1, &json!({"S": "a"})));
 }
 
-/// A call that ends before the work does: nothing may be sent any more, so the lease cannot be kept.
+/// A call ends before the work does: no more requests may be sent, so the lease cannot be kept.
 #[tokio::test(start_paused = true)]
 async fn a_work_does_not_outlive_its_lease_when_its_call_has_ended() {
     let (world, sent) = well();

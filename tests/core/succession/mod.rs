@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 const NOTES: &str = "Notes";
 
-/// A note that a change leaves beside accounts.
+/// A note beside accounts, left by a change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "noteId")]
 struct Note {
@@ -96,7 +96,7 @@ fn by_transaction<A: std::fmt::Debug>(result: Result<A, Error<()>>) -> Told<A> {
     told(result, |error| if let Error::Failed(failure) = error { Some(failure) } else { None })
 }
 
-/// So many commits by others that the row remembers none of the writes before.
+/// Others commit until the row remembers no earlier write.
 fn forget(engine: &Engine) {
     let values = json!({":none": {"M": {}}, ":many": {"N": "16"}});
     accounts::change(engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET #w = :none, #v = #v + :many", &values);

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 
-/// A shelf with a note that only an update leaves.
+/// A shelf with a note, which only an update leaves.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "accountId")]
 struct Shelf {
@@ -56,7 +56,7 @@ async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
     assert_told_is_stored(Moments::all(), with_shelf, rival, rows, take_or_halve, left).await;
 }
 
-/// An account in a table that other programs write as they like.
+/// An account in a table that other programs write in any way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "accountId", settings = Settings::open_to_any())]
 struct Open {

@@ -80,7 +80,7 @@ async fn a_transaction_of_adds_is_answered_by_the_attempt_that_was_committed() {
     assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_by_adds, moved).await;
 }
 
-/// The amount that was moved from the first account to the second.
+/// The amount moved from the first account to the second.
 fn moved(before: &[Value], after: &[Value]) -> i64 {
     let moved = |of: usize| number(&after[of], "balance") - number(&before[of], "balance");
     assert_eq!(moved(0), -moved(1));
@@ -134,8 +134,8 @@ async fn with_a_loose_note() -> Engine {
     engine
 }
 
-/// Takes 30 from `a-1` if it has them, or else from `a-2`, and redeems the note: it is removed, or set to 0 if `a-1` pays and
-/// `keeps` says so. Refuses without a note.
+/// Takes 30 from `a-1` if it has them, otherwise from `a-2`, and redeems the note: it is removed, or set to 0 if `a-1`
+/// pays and `keeps` is true. Refuses without a note.
 async fn redeem(keeps: bool, client: &Client) -> Told<&'static str> {
     let store = Store::new(client);
     let transactions = store.transactions();
@@ -164,7 +164,7 @@ fn account_that_paid(before: &[Value], after: &[Value]) -> &'static str {
     if number(&before[0], "balance") == number(&after[0], "balance") { "a-2" } else { "a-1" }
 }
 
-/// The row that the first attempt removes leaves no trace.
+/// The row removed by the first attempt leaves no trace.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_an_open_attempt_may_have_removed_itself_does_not_deny_it() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];
@@ -214,7 +214,7 @@ async fn move_or_promise(client: &Client) -> Told<&'static str> {
     by_transaction(moved.await)
 }
 
-/// The burn of the first attempt finds a row that has forgotten whether it was applied.
+/// The burn of the first attempt finds a row that has forgotten its outcome.
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_its_row_may_have_forgotten_is_not_followed_by_one_that_leaves_that_row_alone() {
     let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];
@@ -260,7 +260,8 @@ async fn move_with_note(client: &Client) -> Told<i64> {
     by_transaction(moved.await)
 }
 
-/// The cancellation of the second attempt shows neither the account that tells nor the note, which is damaged. Both are read.
+/// The cancellation of the second attempt shows neither the decisive account nor the note, which is damaged. Both are
+/// read.
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_was_committed_is_told_although_a_row_that_is_read_with_its_own_is_corrupt() {
     let engine = with_accounts().await;
@@ -289,7 +290,7 @@ async fn an_attempt_that_was_committed_is_told_although_a_row_that_is_read_with_
     assert!(matches!(move_with_note(&client).await, Told::Applied(30)));
 }
 
-/// After the second copy, everything is throttled until the deadline: no row shows that the copy was applied.
+/// After the second copy, everything is throttled until the deadline: no row proves the copy.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_ends_without_an_answer_while_an_earlier_attempt_may_have_been_applied_is_unknown() {
     let before_the_second = || Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));

@@ -1,7 +1,7 @@
-//! `answers`: stored answers, and the rows of the records that hold them.
+//! `answers`: stored answers, also in the rows of their records.
 //!
-//! A text that is read as an answer is written as an answer that reads the same, and goes out to the client as it is. A
-//! record answers only its own request, only while it counts, and only with what it holds.
+//! A text that is read as an answer is written as an equal answer, and goes out to the client unchanged. A record
+//! answers only its own request, only before its end, and only with its own content.
 
 use crate::input::Input;
 use crate::running::now;
@@ -30,7 +30,7 @@ pub fn play(input: &[u8]) {
         let says = if counts { RecordSays::Replayed(answer) } else { RecordSays::New };
         assert_eq!(answer_of_record(&row, &claim, later).ok(), Some(says));
     }
-    // Any row, and a row that is a record but for a few attributes.
+    // Any row, then a record with a few other attributes.
     check_row(&drawn.attributes(NAMES), &claim, later);
     let answer = Response::no_content("released");
     let mut row = record_of_answer(&claim, &answer, now()).expect("a record");

@@ -1,7 +1,7 @@
-//! `cancellations`: any lists of steps and reasons, and what they prove.
+//! `cancellations`: any lists of steps and reasons, and their verdicts.
 //!
-//! *Landed* needs a row with our id. *Never applied* needs a step that writes, whose row is past it, and no step beside
-//! it that landed. Reasons without rows prove nothing, and the order of the steps does not matter.
+//! *Landed* needs a row with our id. *Never applied* needs a writing step with a later row, and no other step that
+//! landed. Reasons without rows prove nothing. The order of the steps does not matter.
 
 use crate::input::Input;
 use crate::rows::Plain;
@@ -30,7 +30,7 @@ pub fn play(input: &[u8]) {
     steps.reverse();
     let reversed = judge_cancellation::<Plain>(&steps, now());
     let kind = |verdict| match verdict {
-        // Several steps may show what landed, each with its own version; and one proof of no rank is as good as another.
+        // Several steps may show the landed write, each with its own version. Proofs without a rank are equally good.
         Verdict::Landed(_) => 0,
         Verdict::NeverApplied => 1,
         Verdict::Open | Verdict::Corrupt => 2,
@@ -59,7 +59,7 @@ fn check(verdict: Verdict, steps: &[Step], ours: WriteId) {
     assert_eq!(judge_cancellation::<Plain>(&telling, now()), verdict);
 }
 
-/// What the step proves by itself. `None` if it leaves no id or shows no row.
+/// The proof of the step alone. `None` if it leaves no id or shows no row.
 fn alone(step: &Step) -> Option<Verdict> {
     match step {
         (Role::Writes(sent), Reason::Refused(Some(row))) => Some(judge(sent, seen_row::<Plain>(row).as_ref())),

@@ -1,7 +1,7 @@
-//! `cursors`: listings, the cursors that they give, and any text as a cursor.
+//! `cursors`: listings, their cursors, and any text as a cursor.
 //!
-//! A cursor gives back the key that it was made of, to its own listing and to no other. Any text is refused without a
-//! panic, also with a digest that fits.
+//! A cursor gives its key back to its own listing and to no other. Any text is refused without a panic, even with a
+//! fitting digest.
 
 use crate::input::Input;
 use aws_sdk_dynamodb::primitives::Blob;
@@ -61,7 +61,7 @@ fn other(input: &mut Input, listing: &Listing) -> Listing {
             other.names.pop();
         }
     }
-    // No index and one without a name are not told apart, and there is no index without a name.
+    // No index has an empty name: a listing under one equals a listing without an index.
     if other.index.as_deref() == Some("") {
         other.index = None;
     }

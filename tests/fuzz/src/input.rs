@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::Attributes;
 
-/// The bytes that are left. Where none are left, all values are the simplest: 0, empty, the first.
+/// The remaining bytes. After the last one, all values are the simplest: 0, empty, the first.
 pub struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -57,7 +57,7 @@ impl<'a> Input<'a> {
         of[usize::from(self.byte()) % of.len()]
     }
 
-    /// 8 bytes of which a few patterns are likely, so that two draws are often equal.
+    /// 8 bytes from a few likely patterns, so two draws are often equal.
     pub fn id(&mut self) -> [u8; 8] {
         [self.below(4); 8]
     }

@@ -1,7 +1,7 @@
 //! `json`: a document, and perhaps a merge patch after the byte 1E.
 //!
-//! What is accepted is what `serde_json` reads, with the same numbers. Printed, it parses to the same. As an attribute,
-//! it comes back the same. Objects keep their limits, also after a patch.
+//! An accepted document has the content that `serde_json` reads, with the same numbers. Printed, a document parses to
+//! the same. As an attribute, it comes back the same. Objects keep their limits, even after a patch.
 
 use bigdecimal::BigDecimal;
 use fencepost::json::{Decimal, MAX_DEPTH, Object, from_attribute, parse, to_attribute};
@@ -66,7 +66,7 @@ fn count(value: &Value) -> usize {
     }
 }
 
-/// Checks that each number is in its one notation, and that nothing is nested without end.
+/// Checks that each number has its one notation, and checks the limit of nesting.
 fn check_value(value: &Value, depth: usize) {
     assert!(depth <= 64);
     match value {

@@ -1,7 +1,6 @@
-//! Targets for coverage-guided fuzzing. Each takes any bytes, and panics if Fencepost breaks a rule on them.
+//! Targets for coverage-guided fuzzing. Each takes any bytes, and panics if they lead Fencepost to break a rule.
 //!
-//! `.ci/fuzz` runs them under libFuzzer. The inputs that it found worth keeping are in `corpus/`, and `cargo test` plays
-//! them.
+//! `.ci/fuzz` runs them under libFuzzer. The inputs that it kept are in `corpus/`, and `cargo test` plays them.
 
 mod answers;
 mod cancellations;
@@ -17,7 +16,7 @@ mod running;
 mod tags;
 mod timestamps;
 
-/// A target: its name, and what plays an input.
+/// The name of a target, with the function that plays an input.
 pub type Target = (&'static str, fn(&[u8]));
 
 /// All targets.

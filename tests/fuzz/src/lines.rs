@@ -1,7 +1,7 @@
-//! `lines`: any texts in what the functions write for `CloudWatch` and X-Ray.
+//! `lines`: any texts in the output of the functions for `CloudWatch` and X-Ray.
 //!
-//! Each line is one JSON object with `timestamp` and `level`. Each metric that its directives name is a number in it, and
-//! each dimension a text. Nothing that a client sends can begin another line, or take the place of one of these members.
+//! Each line is one JSON object with `timestamp` and `level`. Each metric in its directives is a number in it. Each
+//! dimension is a text. No text from a client starts another line, or takes the place of one of these members.
 
 use crate::input::Input;
 use crate::running::{context, now, with_functions};
@@ -84,7 +84,7 @@ fn tasks(input: &mut Input) {
     let outcomes = std::cell::RefCell::new(outcomes);
     let log = logged(|| {
         let handle = async |(): &(), _: &[&str], _: &fencepost::Call| outcomes.take();
-        // Whether the batch has to come again is what `queue` checks.
+        // The target `queue` checks whether the batch has to come again.
         let _ = with_functions(|functions| functions.wait(respond_batch(&(), &handle, batch)));
     });
     let lines: Vec<_> = log.lines().collect();
@@ -123,7 +123,7 @@ fn one_object(line: &str) -> Value {
     value
 }
 
-/// The subsegment for X-Ray: one line, and only under a header that asks for it.
+/// The subsegment for X-Ray: one line, and only under a header with a sampled trace.
 fn trace(input: &mut Input) {
     let (header, table, outcome) = (input.text(), input.text(), input.text());
     let sampled = format!("Root=1-{header};Parent={table};Sampled=1");

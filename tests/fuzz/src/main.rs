@@ -1,4 +1,4 @@
-//! One target under libFuzzer: the one that the environment variable `FUZZ_TARGET` names. `.ci/fuzz` runs all.
+//! One target under libFuzzer, named by the environment variable `FUZZ_TARGET`. `.ci/fuzz` runs all.
 #![no_main]
 
 use std::sync::LazyLock;

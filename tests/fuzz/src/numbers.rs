@@ -32,7 +32,7 @@ fn check_exact(ours: &Exact, theirs: &BigDecimal, other: &Decimal) {
     }
 }
 
-/// The number in this text, after it was compared with what `bigdecimal` reads there.
+/// The number in this text, after a comparison with the reading of `bigdecimal`.
 fn checked(text: &str) -> Option<Decimal> {
     let theirs = is_number(text).then(|| text.parse::<BigDecimal>().ok()).flatten();
     match Decimal::parse(text) {
@@ -56,7 +56,7 @@ fn checked(text: &str) -> Option<Decimal> {
     }
 }
 
-/// Whether `bigdecimal` may read the text: no other notation than ours, and no exponent that would take all memory.
+/// Whether `bigdecimal` may read the text: it has our notation, without an exponent that would take all memory.
 fn is_number(text: &str) -> bool {
     let exponent = text.split_once(['e', 'E']).map_or(Ok(0), |(_, exponent)| exponent.parse::<i64>());
     text.bytes().all(|byte| byte.is_ascii_digit() || b"+-.eE".contains(&byte))

@@ -1,7 +1,7 @@
-//! `queue`: a batch of SQS, or one body per line from which one is made, and what `delete-mapping` makes of it.
+//! `queue`: a batch of SQS, given whole or by one body per line, and handled by `delete-mapping`.
 //!
-//! A malformed message fails with a field, and a task fails because the table could not be asked. Each failed message is
-//! named once by its own id, and a batch whose failures cannot be named fails as a whole.
+//! A malformed message fails with a field. A task fails because the table could not be asked. Each failed message is
+//! named once by its own id. A batch fails as a whole if a failed message has no id.
 
 use crate::running::{context, now, over, with_functions};
 use aws_lambda_events::sqs::SqsEvent;

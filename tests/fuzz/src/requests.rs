@@ -1,6 +1,6 @@
-//! `requests`: an event of the HTTP API, or an HTTP message from which one is made, and what the functions make of it.
+//! `requests`: an event of the HTTP API, given as such or as an HTTP message, in each of the functions.
 //!
-//! Each answer is a problem of the client's with a field, or says that the table could not be asked any more: then the
+//! Each answer is a problem of the client with a field, or says that no time was left to ask the table: then the
 //! request was parsed. A body in another notation of the same JSON is the same request.
 
 use crate::running::{Answer, now, with_functions};
@@ -15,7 +15,7 @@ pub fn play(input: &[u8]) {
     for (function, answer) in &answers {
         check(function, answer);
     }
-    // All that a function keeps from one request to the next is what it has seen of the table.
+    // From one request to the next, a function keeps only its memory of the table.
     assert_eq!(answers, with_functions(|functions| functions.answers(&event)), "the same event, another answer");
     check_typed(&request_of(&event));
     if let Some(printed) = in_one_notation(&event) {
@@ -73,7 +73,7 @@ pub fn event_of(input: &[u8]) -> Option<ApiGatewayV2httpRequest> {
     serde_json::from_value(event).ok()
 }
 
-/// What the parsers of the functions read of an event.
+/// The request as the functions read it from an event.
 fn request_of(event: &ApiGatewayV2httpRequest) -> Request {
     let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
     Request {
@@ -98,7 +98,7 @@ fn in_one_notation(event: &ApiGatewayV2httpRequest) -> Option<ApiGatewayV2httpRe
     Some(printed)
 }
 
-/// What the body parses to as each typed request of the functions, printed and parsed again.
+/// Parses the body as each typed request of the functions, prints it and parses it again.
 fn check_typed(request: &Request) {
     let moment = Timestamp::from(now());
     let in_text = |text: String| Request { body: Body { text, is_base64: false }, ..request.clone() };

@@ -1,7 +1,7 @@
 //! `rows`: any attributes as rows of four tables with different settings, as leases and as mappings.
 //!
-//! Each is a state or a `CorruptItem`. The judge and the operator's `explain` see the same as the operations. What is
-//! written on top of a row reads back.
+//! Each is a state or a `CorruptItem`. The judge and the operator's `explain` agree with the operations. A write on top
+//! of a row reads back.
 
 use crate::input::Input;
 use fencepost::maintenance::{Kind, explain};
@@ -71,7 +71,7 @@ impl Made for Product {
     }
 }
 
-/// The names that mean something in one of the tables.
+/// The names with a meaning in one of the tables.
 const NAMES: &[&str] = &[
     "_version",
     "_incarnation",
@@ -113,7 +113,7 @@ fn in_table<T: Made>(input: &mut Input) {
     {
         assert_eq!(first.at.incarnation, id.as_incarnation());
     }
-    // Damage, or what other programs and other builds write.
+    // Damage, or the writes of other programs and other builds.
     row.extend(input.attributes(NAMES));
     if input.flag() {
         row.insert("_writes".to_owned(), memory(input));
@@ -177,7 +177,7 @@ fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: Writ
     check_pruning(read, id);
 }
 
-/// A row forgets only ids that no judge needs any more.
+/// A row forgets only ids without further use to a judge.
 fn check_pruning<T: Made>(read: &ReadRow<T>, by: WriteId) {
     let removed = read.memory.prunable(read.at.version, T::REMEMBERED, by, 0);
     assert!(removed.len() <= 4);
@@ -187,7 +187,7 @@ fn check_pruning<T: Made>(read: &ReadRow<T>, by: WriteId) {
     }
 }
 
-/// The write is seen as landed, and every write that the row remembered and must not forget yet is still there.
+/// A write raises the version by one, stays in the memory of the row, and is seen as landed.
 fn check_write<T: Made>(before: &ReadRow<T>, after: &ReadRow<T>, value: &T, by: WriteId) {
     assert_eq!(after.value.as_ref(), Some(value));
     assert_eq!(after.at.version, before.at.version.next());

@@ -1,4 +1,4 @@
-//! The functions in an invocation whose time is over: what is parsed reaches the table, and no table is there.
+//! The functions in an invocation without time: every parsed request reaches the table, which is not there.
 
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_lambda_events::encodings;
@@ -18,12 +18,12 @@ pub fn now() -> SystemTime {
     SystemTime::UNIX_EPOCH + Duration::from_secs(NOW)
 }
 
-/// A call whose deadline has passed.
+/// A call after its deadline.
 pub fn over() -> Call {
     Call::new(Deadline::within(Duration::ZERO))
 }
 
-/// What Lambda says of an invocation that had to end long ago.
+/// The context of an invocation that had to end long ago.
 pub fn context() -> Context {
     let mut context = Context::default();
     context.deadline = NOW;
@@ -50,7 +50,7 @@ impl Functions {
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::from_static("eu-west-1"))
-            // Nothing listens there, and no name has to be looked up.
+            // Nothing listens there. No name has to be looked up.
             .endpoint_url("http://127.0.0.1:1")
             .credentials_provider(Credentials::new("fuzz", "fuzz", None, None, "fuzz"))
             .build();
@@ -74,7 +74,7 @@ impl Functions {
         self.runtime.block_on(work)
     }
 
-    /// What each function with routes answers to the event.
+    /// The answer of each function with routes to the event.
     pub fn answers(&self, event: &ApiGatewayV2httpRequest) -> Vec<(&'static str, Answer)> {
         let answer = |router: &Router| {
             let event = LambdaEvent::new(event.clone(), context());

@@ -1,7 +1,7 @@
 //! `tags`: lines as the headers, the query and the path of a request, and as ids.
 //!
-//! A tag that is accepted is the one tag of its state. A key, an id and an address are never cut or cleaned. A query
-//! that is encoded comes back as it was.
+//! An accepted tag is the one tag of its state. A key, an id and an address are never cut or cleaned. An encoded query
+//! comes back unchanged.
 
 use crate::running::now;
 use fencepost::http::{Id, IfMatch, IfNoneMatch, Ip, Request, Validator};
@@ -91,7 +91,7 @@ fn check_address(text: &str) {
     assert_eq!(ip.to_string(), std.to_canonical().to_string());
 }
 
-/// A query as it came in never panics, and says itself what is wrong.
+/// Checks a raw query: it never panics. Each value is read exactly or refused.
 fn check_raw_query(text: &str) {
     let Ok(uri) = format!("/?{text}").parse::<http::Uri>() else { return };
     let request = with_uri(uri);

@@ -1,5 +1,5 @@
-//! Plays every kept input: those that a target once found a new way with are in a pack, and each failure that was found has a
-//! file of its own.
+//! Plays every kept input. The inputs that opened a new path of a target are in its pack. Each failure has a file of
+//! its own.
 
 use std::fs;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! What requests and answers look like when a rule is broken on purpose.
+//! Requests and answers as they look under a broken rule.
 
 use super::broken::Broken;
 use fencepost_test::{Engine, Network, Step, action_of};
@@ -11,7 +11,7 @@ const IS_ANY: &str = "attribute_exists(#version)";
 const ADDS: &str = "#writes.#id = #version";
 const BURNS: &str = "#writes.#id = :zero - #version";
 
-/// Every item that an answer shows: that of one row's refusal or read, and those of a cancellation.
+/// Every item in an answer: the one of a refusal or a read, and those of a cancellation.
 fn items_of(answer: &mut Value) -> Vec<&mut Value> {
     let Some(members) = answer.as_object_mut() else { return Vec::new() };
     let mut items = Vec::new();
@@ -32,14 +32,14 @@ fn memory_of(item: &mut Value) -> Option<&mut Map<String, Value>> {
     item.get_mut("_writes")?.get_mut("M")?.as_object_mut()
 }
 
-/// The id of the last write that an item remembers.
+/// The id of the last write in the memory of an item.
 fn last_id_of(item: &Value) -> Option<String> {
     let before = |trace: &Value| trace["N"].as_str().and_then(|version| version.parse::<i64>().ok()).map(i64::abs);
     let traces = item["_writes"]["M"].as_object()?;
     traces.iter().max_by_key(|(_, trace)| before(trace)).map(|(id, _)| id.clone())
 }
 
-/// Makes the rows' memory of their writers missing in an answer, or that of the last one alone.
+/// Removes the rows' memory of their writers from an answer, or their memory of the last one alone.
 pub fn without_memory(answer: &mut Value, keep_last: bool) {
     for item in items_of(answer) {
         let last = last_id_of(item);
@@ -49,7 +49,7 @@ pub fn without_memory(answer: &mut Value, keep_last: bool) {
     }
 }
 
-/// Makes the updates of a transaction leave no id, and drops the placeholders that nothing names then.
+/// Makes the updates of a transaction leave no id, and drops the placeholders that become unused.
 pub fn without_ids(transaction: &mut Value) {
     for step in transaction["TransactItems"].as_array_mut().into_iter().flatten() {
         let Some(update) = step.get_mut("Update") else { continue };
@@ -79,7 +79,7 @@ fn drop_unused(write: &mut Value) {
     }
 }
 
-/// The steps of a transaction, or the one write that the request is.
+/// The steps of a transaction, or the single write of another request.
 fn steps_of(request: &mut Value) -> Vec<&mut Value> {
     if request.get("TransactItems").is_none() {
         return vec![request];
@@ -113,7 +113,7 @@ pub fn leave_out_of_leases(request: &mut Value, broken: Broken) {
     }
 }
 
-/// Where an update's expression leaves an id: `#writes.#id = :at`, whatever the placeholders are called.
+/// The place in an update's expression where it leaves an id: `#writes.#id = :at`, with any names of placeholders.
 fn id_clause(update: &Value) -> Option<(usize, usize)> {
     let names = update["ExpressionAttributeNames"].as_object()?;
     let (placeholder, _) = names.iter().find(|(_, name)| *name == "_writes")?;
@@ -128,8 +128,7 @@ fn words(expression: &str) -> impl Iterator<Item = &str> {
     expression.split(|letter: char| !letter.is_alphanumeric() && !['_', '#', ':'].contains(&letter))
 }
 
-/// Hides from a cancellation what the request itself left in the items: the incarnations of its puts, and its write
-/// ids.
+/// Hides the request's own traces from a cancellation: the incarnations of its puts, and its write ids.
 pub fn without_own_traces(answer: &mut Value, request: &Value) {
     let steps = request["TransactItems"].as_array().into_iter().flatten();
     let actions: Vec<_> = steps.map(|step| action_of(step).1).collect();
@@ -148,7 +147,7 @@ pub fn without_own_traces(answer: &mut Value, request: &Value) {
     }
 }
 
-/// The write id that a step leaves: the last of the item that it puts, or the one that it sets.
+/// The write id of a step: the last one in a put item, or the one set by an update.
 fn write_id_of(action: &Value) -> Option<String> {
     if let Some(item) = action.get("Item") {
         return last_id_of(item);
@@ -166,7 +165,7 @@ pub fn without_condition(put: &mut Value) {
     }
 }
 
-/// Makes a condition ask for equality wherever it asks for an order.
+/// Replaces each comparison of order in a condition by one of equality.
 pub fn with_equality(put: &mut Value) {
     if let Some(Value::String(condition)) = put.get_mut("ConditionExpression") {
         *condition = condition.replace("<=", "=").replace('<', "=");
@@ -209,7 +208,7 @@ pub fn with_fresh_id(update: &mut Value, network: &Network, was_sent: impl Fn(&s
     }
 }
 
-/// Makes a row that a commit has just left forget what it should remember.
+/// Makes a row forget a part of its memory directly after a commit.
 pub fn forget(engine: &Engine, broken: Broken, step: &Step, before: &Value) {
     let mut row = engine.row_at(&step.table, &step.key);
     let (version, was_deleted) = (version_of(&row), before.get("_purgeAt").is_some());

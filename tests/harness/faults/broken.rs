@@ -1,10 +1,10 @@
 //! The rules that a test can break on purpose.
 
-/// A rule broken on purpose: the tests that do show that the histories notice.
+/// A rule that is broken on purpose, to show that the histories notice.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Broken {
     Nothing,
-    /// Refusals show nobody's write ids: there is nothing to judge by.
+    /// Refusals show no write ids: the judge has no evidence.
     NoJudge,
     /// Refusals show the last writer's id alone.
     LastWriterOnly,
@@ -16,16 +16,16 @@ pub enum Broken {
     NoIdInTransactions,
     /// Nothing is refused because of a lower fencing token.
     NoFence,
-    /// A transaction does not ask whether the lease that it requires is held.
+    /// A transaction does not ask whether its required lease is held.
     NotRequired,
-    /// The row of a lease is gone as soon as it is released: its tokens begin anew.
+    /// The row of a lease disappears on release: its tokens start again from the first.
     LeasesDeleted,
     /// A renewal does not ask how often the lease was renewed.
     RenewalsUnchecked,
     /// A renewal does not ask whether the lease is held.
     HolderUnchecked,
-    /// Cancellations do not show what the request itself left in the items: a step whose own condition failed decides
-    /// before anybody asks whether the transaction landed.
+    /// Cancellations hide the request's own traces: a failed condition of a step decides before the judge is asked
+    /// whether the transaction landed.
     GuardBeforeJudge,
     /// All transactions of one operation have the token of its first.
     TokenReused,
@@ -39,7 +39,7 @@ pub enum Broken {
     Forgets {
         after: u64,
     },
-    /// A burn does not ask whether the row remembers the write that it burns.
+    /// A burn does not ask whether the row remembers the write to be burned.
     BurnOfAnyId,
     /// A burn stores no id.
     BurnLeavesNothing,
@@ -51,7 +51,7 @@ pub enum Broken {
     BurnsIgnored,
     /// A write has another id on every send but the first.
     FreshIds,
-    /// The create on a tombstone forgets what the row remembered.
+    /// The create on a tombstone forgets the memory of the row.
     RevivedWithoutMemory,
     /// No condition asks which row it is.
     AnyIncarnation,

@@ -1,6 +1,7 @@
-//! The faults of the test kit between the real SDK and the engine, and the rules of Fencepost that a test can break there.
+//! The faults of the test kit between the real SDK and the engine, and the rules of Fencepost that a test can break
+//! there.
 //!
-//! All chance is drawn from a seeded generator, and time is tokio's paused clock, so a seed replays exactly.
+//! A seed replays exactly: it decides all chance, under tokio's paused clock.
 
 mod breaking;
 mod broken;
@@ -17,7 +18,7 @@ pub use broken::Broken;
 pub use fencepost_test::{Applied, Freezing, Network, Rates, Touched, Wire};
 pub use seam::{ONE_PAYLOAD, is_burn, network_that_breaks, take_lost_answers};
 
-/// A store over this client, under this clock, whose random numbers are those of the network.
+/// A store over this client, under this clock, with the random numbers of the network.
 pub fn store_on(
     network: &Arc<Network>,
     client: &Client,

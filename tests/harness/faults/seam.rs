@@ -20,12 +20,12 @@ thread_local! {
     static LOST_ANSWERS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// How many writes were applied on this thread without an answer that says so, since the last time.
+/// The number of writes that were applied on this thread and not acknowledged, since the last call.
 pub fn take_lost_answers() -> usize {
     LOST_ANSWERS.take()
 }
 
-/// A network whose faults happen this often, with a rule broken.
+/// A network with these rates of faults and a broken rule.
 pub fn network_that_breaks(engine: &Engine, rates: Rates, broken: Broken, rng: fastrand::Rng) -> Arc<Network> {
     let (payloads, first_tokens, ids) = Default::default();
     Network::through(engine, rates, rng, Breaking { broken, payloads, first_tokens, ids })
@@ -34,17 +34,16 @@ pub fn network_that_breaks(engine: &Engine, rates: Rates, broken: Broken, rng: f
 /// Breaks a rule.
 struct Breaking {
     broken: Broken,
-    /// The payload that each token came with.
+    /// The payload of each token.
     payloads: Mutex<BTreeMap<String, Value>>,
     /// The first token of each operation.
     first_tokens: Mutex<BTreeMap<u64, String>>,
-    /// The ids that were sent.
     ids: Mutex<BTreeSet<String>>,
 }
 
 impl Breaking {
-    /// A new decision takes a new token: with that of an earlier one it might be answered as applied though it never
-    /// was.
+    /// A new decision takes a new token. With the token of an earlier one, it might be answered as applied without
+    /// having been applied.
     fn check_payload(&self, Request { op, body, .. }: &Request) {
         let mut payload = body.clone();
         let token = payload["ClientRequestToken"].take().as_str().expect("a transaction has a token").to_owned();
@@ -64,7 +63,7 @@ impl Breaking {
         !self.ids.lock().expect("no panic while noting").insert(id.to_owned())
     }
 
-    /// The rows that a write will touch, where a broken rule makes them forget.
+    /// The rows that a write will touch, as they are before it, if a broken rule makes rows forget.
     fn before(&self, engine: &Engine, Request { operation, body, .. }: &Request) -> Vec<(Step, Value)> {
         if is_read(operation) || !matches!(self.broken, Broken::Forgets { .. } | Broken::RevivedWithoutMemory) {
             return Vec::new();
@@ -142,30 +141,30 @@ impl Seam for Breaking {
         }
     }
 
-    /// What the loop would believe had the throttling of a resend wiped out the lost answer.
+    /// The belief of the loop if the throttling of a resend wiped out the lost answer.
     fn lost(&self, _: &Request) -> Option<Answer> {
         (self.broken == Broken::ThrottlingClears).then(|| error(400, "ThrottlingException"))
     }
 }
 
-/// Whether the client of a request that was executed is not told so.
+/// Whether the client gets no acknowledgement of a request that was executed.
 fn loses_the_answer(fault: Fault) -> bool {
     let is_silent = matches!(fault, Fault::AnswerLost | Fault::Held | Fault::InProgress);
     is_silent || matches!(fault, Fault::Applied500 | Fault::Garbled | Fault::GarbledAs { .. })
 }
 
-/// Whether it was a burn: it marks a write as never to be applied, and changes nothing else.
+/// Whether it was a burn: it marks a write as never to be applied, and changes no value.
 pub fn is_burn(applied: &Applied) -> bool {
     let [Touched { step, row }] = &applied.rows[..] else { return false };
     let version = row["_version"]["N"].as_str().and_then(|version| version.parse::<i64>().ok()).unwrap_or_default();
-    // A write that was applied leaves its own trace, also if it burns earlier attempts.
+    // An applied write leaves a trace of its own, even if it also burns earlier attempts.
     let traces: Vec<_> = row["_writes"]["M"].as_object().into_iter().flat_map(|memory| memory.values()).collect();
     let has = |trace: &str| traces.iter().any(|known| known["N"].as_str() == Some(trace));
     let is_marked = has(&format!("-{}", version - 1)) && !has(&(version - 1).to_string());
     is_marked || (step.action == "PutItem" && version == 1 && row.get("_purgeAt").is_some())
 }
 
-/// Whether a request is a read that may be answered with an old state.
+/// Whether a request is a read that may get an old state.
 fn may_be_stale(operation: &str, body: &Value) -> bool {
     let consistent = |read: &Value| read["ConsistentRead"] == true;
     match operation {

@@ -1,4 +1,4 @@
-//! Items that say how many of them are alive: a listing holds one page at a time, however many items there are.
+//! Items that count the live ones: a listing holds one page at a time, of any number of items.
 
 use crate::harness::engine::Engine;
 use crate::harness::seeds::asked_seeds;
@@ -106,7 +106,7 @@ async fn any_number_of_items_is_listed_with_one_page_in_memory() {
         }
         assert_eq!(next.next_multiple_of(10), rows);
         let most = MOST.load(SeqCst);
-        // A full page reads on, row by row, until it knows that another item follows.
+        // After a full page, the listing reads row by row until it finds another item.
         assert!(largest <= most && most <= largest + 1, "{most} items were alive, and the largest page had {largest}");
         assert!(largest < rows / 2 && count > 2, "{count} pages of at most {largest} items");
         assert_eq!(ALIVE.load(SeqCst), 0);

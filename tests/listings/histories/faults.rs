@@ -1,4 +1,4 @@
-//! Reads that are throttled, answered too late or not at all: a listing goes on where it was.
+//! Reads that are throttled, answered too late or not at all: a listing continues at its place.
 
 use super::explored;
 use crate::harness::clients::{Reply, client_whose, error, lost};
@@ -12,7 +12,7 @@ use fencepost_test::Garbling;
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// A client of whose requests two fifths fare badly.
+/// A client with trouble in two of five requests.
 fn troubled_client(engine: &Engine, seed: u64) -> Client {
     let rng = Mutex::new(fastrand::Rng::with_seed(seed));
     client_whose(engine, move |engine, _, operation, body| {
@@ -33,7 +33,7 @@ fn troubled_client(engine: &Engine, seed: u64) -> Client {
     })
 }
 
-/// Lists a query by short calls. A page whose call ends without an answer is asked for again, by the same run or with
+/// Lists a query by short calls. After a call without an answer, its page is requested again, by the same run or with
 /// the cursor of the page before.
 async fn listed(
     query: impl Fn(&Call) -> Query<Message>,
@@ -81,7 +81,7 @@ fn run(engine: &Engine, seed: u64) -> Result<Total, String> {
         let plain = table(engine);
         let count = rng.i64(1..40);
         let mut expected: Vec<i64> = (1..=count).collect();
-        // Another author in each room, so that the index has a partition of its own.
+        // Another author in each room: each partition of the index is then in one room.
         for number in 1..=count {
             let message = Message { author: room.clone(), rank: number, text: String::new() };
             plain.create(&key(&room, number), &message).await.map_err(|e| e.to_string())?;

@@ -1,4 +1,4 @@
-//! Random creates, changes and deletes: a listing is the live set, and its cursors survive what happens meanwhile.
+//! Random creates, changes and deletes: a listing is the live set, and cursors survive the changes.
 
 use super::explored;
 use crate::harness::engine::Engine;
@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::fmt::Debug;
 
-/// What should be there: each live item by its room and its number.
+/// The expected content: each live item by its room and its number.
 type Live = BTreeMap<(String, i64), (Message, ItemVersion)>;
 
 /// Rooms and authors of one history, and numbers in each room.
@@ -91,8 +91,8 @@ impl History {
         expected.into_iter().map(|(at, _)| at.clone()).collect()
     }
 
-    /// Lists a query and compares it with what should be in it, item by item. Where the sort keys of items are equal,
-    /// DynamoDB chooses their order, so `by` is compared and not the items.
+    /// Lists a query and compares it with the expected items one by one. DynamoDB chooses the order of items with equal
+    /// sort keys, so only `by` is compared.
     async fn check<T: Record + PartialEq + Debug, O: Ord + Debug>(
         &mut self,
         name: &str,
@@ -130,7 +130,7 @@ impl History {
         Ok(())
     }
 
-    /// Compares every listing with what should be in it.
+    /// Compares every listing with the expected one.
     async fn check_all(&mut self) -> Result<(), String> {
         let by_number = |at: &(String, i64), _: &Message| at.1;
         let by_rank = |_: &(String, i64), value: &Message| value.rank;
@@ -197,8 +197,8 @@ impl History {
         Ok(())
     }
 
-    /// Lists a room by its cursors while it changes. What was there all the time is listed once, and what was never
-    /// there is not.
+    /// Lists a room by its cursors during changes. An item present all the time is listed once. An item that never
+    /// existed is never listed.
     async fn list_while_changing(&mut self) -> Result<(), String> {
         let room = self.rng.u64(..ROOMS);
         let room = self.room(room);

@@ -1,4 +1,4 @@
-//! A user's program, in the usual way and with `fencepost`. Its test is in `tests/`; `.ci/outside` runs it.
+//! A user's program, in the usual way and with `fencepost`. `.ci/outside` runs its test in `tests/`.
 
 use std::convert::Infallible;
 use aws_sdk_dynamodb::Client;
@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::{Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 
-/// Adds one: reads, writes at the version that it read, and begins again if somebody else was first. Says whether it was
-/// added for certain.
+/// Adds one: reads, writes at the version from the read, and starts again after a conflict. Tells whether the increment
+/// was acknowledged.
 pub async fn increment(client: &Client, id: &str) -> bool {
     let id = || AttributeValue::S(id.to_owned());
     loop {

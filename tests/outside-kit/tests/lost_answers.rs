@@ -2,7 +2,7 @@ use fencepost_test::Dynamo;
 use outside_kit::{counter_at_zero, increment, increment_with_table};
 use serde_json::json;
 
-/// Counters at 0, and one answer to a write of each is lost.
+/// Counters at 0. One answer to a write of each is lost.
 fn scene() -> Dynamo {
     let db = Dynamo::new();
     db.create_table("Counters", "id");

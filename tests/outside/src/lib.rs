@@ -1,4 +1,4 @@
-//! What `fencepost` without features leaves as it was in a user's build. `.ci/outside` runs these tests and looks at the
+//! The effects of `fencepost` without features on a user's build. `.ci/outside` runs these tests and looks at the
 //! packages.
 
 #[cfg(test)]
