@@ -109,8 +109,8 @@ impl Leases {
     ///
     /// # Errors
     /// [`Error::Refused`]: another holder has the lease; the reason says who and until when. [`Error::Failed`]: see
-    /// [`Failure`]. After [`Failure::OutcomeUnknown`], the lease may be taken without a holder until the requested time
-    /// is over.
+    /// [`Failure`]. After [`Failure::OutcomeUnknown`], the lease may stay taken, without a holder, until the requested
+    /// time is over.
     pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
         match self.acquire_by(&Acquire { holder, id: &id, once: true }, key, terms, &self.store.call()).await {
