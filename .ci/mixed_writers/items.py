@@ -14,7 +14,7 @@ ENDPOINT = os.environ.get("DYNAMODB_ENDPOINT")
 REGION = "us-east-1"
 SHOP = "shop-1"
 PATIENCE = 120  # seconds; the engine is on this machine, and it always answers
-# What a writer that puts whole items knows of an item. It drops the rest.
+# The attributes known to a writer of whole items. It drops the rest.
 KNOWN = ("shopId", "itemId", "stock", "note", "version")
 
 

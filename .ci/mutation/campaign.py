@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from workspace import CHOSEN, Binary, own_file
 
 LIMIT = 600.0  # seconds that one test may take without a mutant
-# The folders of tests that take longest. They are asked only of the mutants that no other test notices.
+# The folders of tests that take longest. They run only for mutants unnoticed by all other tests.
 SLOW = ("all histories::", "all maintenance::", "all repository::")
 
 

@@ -11,7 +11,7 @@ import tomllib
 from schemata import Mutant
 from workspace import ROOT
 
-# What the promises stand on. The rest of the crate is around it: JSON, routes, Lambda, maintenance.
+# The basis of the promises. The rest of the crate is around it: JSON, routes, Lambda, maintenance.
 CORE = ["shared/src/protocol/*", "shared/src/table/*", "shared/src/transact/*", "shared/src/lease/*", "shared/src/lww.rs",
         "shared/src/idempotency.rs", "shared/src/http/preconditions.rs", "shared/src/http/request/preconditions.rs",
         "shared/src/http/validator.rs"]

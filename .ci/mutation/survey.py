@@ -11,8 +11,8 @@ from listed import Accepted, mutants
 from schemata import mutated
 from workspace import ALL, ROOT, UNIT, Broken, Workspace
 
-# Seconds of quick tests that each mutant gets, one round after the other. The first rounds kill most, so what is left is known
-# early. The slow folders of tests are recorded only if all quick tests have let a mutant pass.
+# Seconds of quick tests for each mutant, one round after the other. The first rounds kill most. So the survivors are
+# known early. The slow folders of tests are recorded only if all quick tests have let a mutant pass.
 ROUNDS = (5, 40, math.inf)
 LATER = object()  # the outcome of a mutant that was not begun, because the time was over
 REPORT = ROOT / "target" / "ci" / "mutants.json"

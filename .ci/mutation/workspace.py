@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OWN = ROOT / "target" / "mutants"
-# The binaries whose tests kill mutants: the arguments of cargo, its source, and the folder where cargo runs it. No package is
-# chosen (`-p`): cargo would switch features on for that package alone, and build all dependencies once more.
+# The test binaries against mutants: the arguments of cargo, the source, and the folder where cargo runs it. No package
+# is chosen (`-p`): cargo would switch features on for this package alone, and build all dependencies once more.
 UNIT = ("unit", ["--lib"], "shared/src/lib.rs", "shared")
 ALL = ("all", ["--test", "all"], "tests/main.rs", "tests")
 CHOSEN = "FENCEPOST_MUTANT"  # the variable that says to a process which mutant it is (mutant.rs)

@@ -66,7 +66,8 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self.name, self.api, self.begun, self.until = f"client-{number}", api, time.monotonic(), until
         self.random, self.keys, self.broken = random.Random(f"{seed} client {number}"), 0, None
-        # What it knows at the end: orders and cancellations by the order, keyed changes, adds without a key, tokens, children.
+        # The facts known to it at the end: orders and cancellations by the order, keyed changes, adds without a key,
+        # tokens, children.
         self.placed, self.cancelled = {}, {}
         self.restocked, self.keyed = collections.Counter(), collections.Counter()
         self.acknowledged, self.unknown = collections.Counter(), collections.Counter()
