@@ -89,7 +89,7 @@ def regions(text):
 
 
 def inside(span, places):
-    """The mutants in whose text the span lies."""
+    """The mutants with the span in their text."""
     all_here = places.get(span["file_name"], [])
     return [number for start, end, number in all_here if start <= span["byte_start"] and span["byte_end"] <= end]
 

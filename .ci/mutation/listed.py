@@ -21,7 +21,7 @@ ACCEPTED = ROOT / ".ci" / "mutation" / "accepted.toml"
 
 
 def tool():
-    """The cargo-mutants that is installed, if it is of this version; else one in target/ci."""
+    """The installed cargo-mutants, if it is of this version; otherwise one in target/ci."""
     installed = shutil.which("cargo-mutants")
     if installed:
         said = subprocess.run([installed, "mutants", "--version"], capture_output=True, text=True)

@@ -1,4 +1,4 @@
-"""The campaign as a whole: lists, builds, runs, and says what survived."""
+"""The campaign as a whole: lists, builds, runs, and names the survivors."""
 
 import json
 import math
@@ -39,7 +39,7 @@ def survey(globs, revision, jobs, minutes):
 
 
 def run(chosen, apart, results, may_survive, killing, jobs, until):
-    """It begins no mutant after `until`, and what was not begun is left out. What all quick tests have let pass is not."""
+    """Begins no mutant after `until` and leaves out the rest, except those that all quick tests have let pass."""
     is_over = lambda: time.monotonic() > until
     is_open = lambda mutant: mutant.number not in apart and mutant.number not in results
 

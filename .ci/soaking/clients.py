@@ -120,7 +120,7 @@ class Client(threading.Thread):
         self.restocked[product] += by
 
     def add(self):
-        """Without a key, and so not repeated: what has no answer may have been applied or not."""
+        """Without a key, and so not repeated: without an answer, a request may have been applied or not."""
         device = self.random.choice(DEVICES)
         status, _, body = self.api.send("POST", f"/devices/{device}/adjustments", {"attribute": "adds", "by": 1})
         demand(status in (200, 502, 503, 504), f"add to {device}: {status} {body}")
