@@ -1,4 +1,4 @@
-//! [`Place`]: a place in a YAML file that knows its own path, so that every failure names the place.
+//! [`Place`]: a place in a YAML file with its own path. So every failure names the place.
 
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 

@@ -1,4 +1,4 @@
-//! [`Failure`]: one sentence that says what went wrong and what to do about it.
+//! [`Failure`]: one sentence with the fault and the remedy.
 
 use std::error::Error;
 use std::{fmt, io};

@@ -1,4 +1,4 @@
-//! [`State`]: the place of a run, in a file, so that the same command goes on after an interruption.
+//! [`State`]: the place of a run in a file. After an interruption, the same command goes on from there.
 
 use crate::args::{Whole, name_of};
 use crate::failure::Failure;

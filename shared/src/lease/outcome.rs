@@ -5,8 +5,8 @@ use crate::timestamp::{Timestamp, moment};
 use std::fmt;
 
 /// Why an acquire was refused: another holder has the lease. It may have the same name, because a lease is not
-/// re-entrant. If an answer was lost, a copy of this acquire may still find the lease free. Then the lease has no
-/// holder until the requested time is over.
+/// re-entrant. If an answer was lost, a copy of this acquire may still find the lease free. Then the lease is
+/// taken, without a holder, until the requested time is over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseHeld {
     /// The other holder.

@@ -1,4 +1,4 @@
-//! [`Story`]: what is played, by whom, and what is counted.
+//! [`Story`]: the play, its clients and its counters.
 
 use super::ledger::{Held, Totals, Twice};
 use super::scene::{Scene, Verdict};
