@@ -11,8 +11,8 @@ use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 /// The attempts of one change. An attempt is *open* if it was refused and may still be applied. The next attempt has an
-/// id of its own and excludes them: it writes to a row with a memory of them, and burns their ids there. So at most one
-/// of all attempts is applied, and the rows tell which.
+/// id of its own and excludes them: it writes to a row that would remember them, and burns their ids there. So at most
+/// one of all attempts is applied, and the rows tell which.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     /// The id of the current attempt.
@@ -26,14 +26,14 @@ pub(crate) struct Attempts {
 #[derive(Debug)]
 pub(crate) struct OpenAttempt {
     pub id: WriteId,
-    /// Its writes to rows with a memory of it: the row, the write, and the life of the row when it was seen last.
+    /// Its writes to rows that would remember it: the row, the write, and the life of the row when it was seen last.
     writes: Vec<(usize, SentWrite, Life)>,
     /// Whether it may have been applied by a copy already forgotten by its row.
     is_forgotten: bool,
 }
 
 impl OpenAttempt {
-    /// The rows with a memory of it, each with the write sent there.
+    /// The rows that would remember it, each with the write sent there.
     pub(crate) fn writes(&self) -> Vec<(usize, SentWrite)> {
         self.writes.iter().map(|(row, sent, _)| (*row, *sent)).collect()
     }
@@ -74,7 +74,7 @@ impl Attempts {
         Ok(())
     }
 
-    /// The rows with a memory of each open attempt.
+    /// The rows that would remember each open attempt.
     pub(crate) fn rows(&self) -> Vec<Vec<usize>> {
         self.open.iter().map(OpenAttempt::rows).collect()
     }

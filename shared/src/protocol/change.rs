@@ -1,6 +1,6 @@
 //! The one engine of changes: finds out the fate of a refused attempt, and burns it if nothing less gives proof.
 //!
-//! A write of one row is a change of one step, a transaction is a change of several. For both, `settle.rs` decides the
+//! A write of one row is a change of one step; a transaction is a change of several. For both, `settle.rs` decides the
 //! next action after a refusal, by the verdict of `refusal.rs`.
 //!
 //! From a refusal to an answer: the refusing rows give a `Verdict`, the verdict gives an `After`, which ends as
@@ -116,8 +116,8 @@ impl Delivery<'_> {
     }
 
     /// Keeps any further copy of an attempt from being applied: burns one of these writes of it, together with the open
-    /// attempts remembered by the same row. Goes on under another id. Returns the verdict of the row, and `None` if
-    /// none of them can be burned.
+    /// attempts that the same row would remember. Goes on under another id. Returns the verdict of the row, and `None`
+    /// if none of them can be burned.
     pub(crate) async fn burn<'s>(
         &mut self,
         attempts: &mut Attempts,

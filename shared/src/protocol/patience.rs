@@ -3,9 +3,9 @@
 use crate::retry::RetryPolicy;
 use std::time::Duration;
 
-/// The number of broken connections in a row to follow with a send at once. A pool may hold several connections that
-/// died while the process was frozen. Each shows it only when a request is sent on it. More than these are no
-/// leftovers: the network or the service is in trouble.
+/// The number of broken connections in a row after which a send still follows at once. A pool may hold several
+/// connections that died while the process was frozen. Each shows it only when a request is sent on it. More than these
+/// are no leftovers: the network or the service is in trouble.
 const MAX_DEAD_CONNECTIONS: u32 = 4;
 
 /// The failed sends of one request.

@@ -31,7 +31,7 @@ pub enum After {
     Burn,
     /// No copy can be applied any more, because the lease is lost. The rows show whether an earlier one was.
     AskRows,
-    /// Nothing is proved while a send is pending.
+    /// A send is pending, and there is no proof.
     Unknown,
     /// The version of a row went down with nothing pending.
     Corrupt,
@@ -87,7 +87,7 @@ pub fn is_in_window(sent: &SentWrite, at: ItemVersion) -> bool {
 }
 
 /// Whether a write with an id can be burned, so that no copy of its change is applied any more: on a free key by a
-/// tombstone in its place, in a row by the id.
+/// tombstone on it, in a row by the id.
 #[must_use]
 pub fn can_be_burned(sent: &SentWrite) -> bool {
     match sent.on {
@@ -101,8 +101,8 @@ pub fn can_be_burned(sent: &SentWrite) -> bool {
 /// would remember the transaction. It must not be sent then.
 ///
 /// One row must remember a transaction with adds. `writes` has the rows of the steps with the id. `adds` has the rows
-/// of the adds, each with a flag for a known row, without which the add cannot have a window. `open` has, for each open
-/// attempt, the rows with a memory of it: the next attempt excludes it by writing to one of them.
+/// of the adds, each with a flag: the row is known, so that the add can have a window. `open` has, for each open
+/// attempt, the rows that would remember it: the next attempt excludes it by writing to one of them.
 #[must_use]
 pub fn anchors_of(writes: &[usize], adds: &[(usize, bool)], open: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut anchors = Vec::new();

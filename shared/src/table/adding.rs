@@ -1,4 +1,4 @@
-//! [`Table::add`]: sends an add until its outcome is proved. Moves its window forward, and burns what cannot be proved.
+//! [`Table::add`]: sends an add until its outcome is proved. Moves its window forward, and burns an unproved add.
 
 use super::add::{Add, Added, Stand};
 use super::commit::{RowChange, Tried};

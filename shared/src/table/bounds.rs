@@ -1,4 +1,4 @@
-//! [`Bounds`]: what an add demands of its number.
+//! [`Bounds`]: the demands of an add on its number.
 
 use crate::number::Number;
 use std::ops::{RangeFrom, RangeFull, RangeInclusive};

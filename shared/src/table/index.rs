@@ -1,4 +1,4 @@
-//! [`Index`]: describes a secondary index of a table, and what its rows can show.
+//! [`Index`]: describes a secondary index of a table and the attributes in its rows.
 
 use super::record::Record;
 use crate::layout::{Deletes, Settings, contains, is};

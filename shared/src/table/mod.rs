@@ -1,4 +1,4 @@
-//! Typed tables: [`Record`], [`Key`], [`Table`], operations on one item.
+//! Typed tables: [`Record`], [`Key`], [`Table`] and the operations on one item.
 //!
 //! `handle.rs` has the table of the public interface. `raw.rs` has the same without the type of its values, for use in
 //! changes. `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any

@@ -1,4 +1,4 @@
-//! Many items in one all-or-nothing change: named reads, a decision made of steps, one transaction.
+//! Many items in one all-or-nothing change: named reads, a decision that adds steps, one transaction.
 //!
 //! [`Transactions::transact_with_retry`] is [`Table::update_with_retry`](crate::Table::update_with_retry) over more
 //! than one item. It reads the named items, decides, and sends the steps as one transaction. After a conflict it

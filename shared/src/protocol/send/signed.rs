@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use std::time::SystemTime;
 
-/// An interceptor: it looks at the clock when a request has been signed, just before it leaves. This limit also bounds
+/// An interceptor: it looks at the clock when a request has been signed, just before it leaves. Its time limit bounds
 /// the date of the signature, even if the process stood still before the signing.
 #[derive(Clone, Debug)]
 pub(super) struct SignedBy {
