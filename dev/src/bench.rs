@@ -17,7 +17,7 @@ use crate::{failure::Failure, process::Group};
 /// If this future is dropped, the benchmarks end.
 ///
 /// # Errors
-/// A program does not compile, or a benchmark fails.
+/// A program does not compile or a benchmark fails.
 pub async fn run(workspace: &Path) -> Result<(), Failure> {
     let target = target_directory();
     let mut built = Ok(());

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A failure that ends the run. The sentence goes to the terminal, and the exit code to the shell.
+/// A failure that ends the run. The sentence goes to the terminal. The exit code goes to the shell.
 #[derive(Debug)]
 pub struct Failure {
     sentence: String,

@@ -1,4 +1,4 @@
-//! The measured processes: the engine, and a function on a Runtime API of its own.
+//! The measured processes: the engine and a function on a Runtime API of its own.
 //!
 //! The API: <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock")]
@@ -87,7 +87,7 @@ impl Function {
     /// The peak resident memory of the process so far, in KiB (`VmHWM`).
     ///
     /// # Errors
-    /// There is no `/proc`, or the process has ended.
+    /// There is no `/proc` or no such process any more.
     pub fn peak_memory(&self) -> io::Result<u64> {
         let id = self.child.id().ok_or_else(|| io::Error::other("the process has ended"))?;
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
@@ -167,7 +167,7 @@ pub async fn start_engine() -> io::Result<(Child, String)> {
 /// Serves the engine until the process that started this one ends, however it ends. Prints its port as the first line.
 ///
 /// # Errors
-/// There is no free port, or the output is closed.
+/// There is no free port or the output is closed.
 pub async fn serve_engine() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = format!("{}\n", listener.local_addr()?.port());

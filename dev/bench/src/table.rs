@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
-/// A measurement, or the reason for its absence.
+/// A measurement or the reason for its absence.
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// A table with these headings and a line break at its end.

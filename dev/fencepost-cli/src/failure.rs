@@ -3,7 +3,7 @@
 use std::error::Error;
 use std::{fmt, io};
 
-/// A failure that ends the run. The sentence goes to the terminal, and the exit code to the shell.
+/// A failure that ends the run. The sentence goes to the terminal. The exit code goes to the shell.
 #[derive(Debug)]
 pub struct Failure {
     sentence: String,

@@ -28,7 +28,7 @@ impl Table {
     /// Finds the table.
     ///
     /// # Errors
-    /// There is no region, no answer from DynamoDB, or no such table.
+    /// There is no region, no answer from DynamoDB or no such table.
     pub async fn find(target: &Target) -> Result<Self, Failure> {
         Self::described_by(client(target.endpoint.as_deref()).await?, &target.table).await
     }
