@@ -13,11 +13,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "target" / "ci"
 
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that what was started ends too
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the started processes end too
 
 
 def free_port():
-    """A port that nobody uses, and that no test gets meanwhile: the system gives out those from 32768 on
+    """A free port that no test gets meanwhile: the system gives out those from 32768 on
     (`net.ipv4.ip_local_port_range`), to listeners that ask for any port and to clients."""
     while True:
         port = random.randrange(20000, 32768)

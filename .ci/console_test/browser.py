@@ -1,4 +1,4 @@
-"""The browser, and what no page may do in it: log an error, throw, or ask anyone but the server."""
+"""The browser. In it, no page may log an error, throw, or send a request except to the server."""
 
 import contextlib
 import os
@@ -93,7 +93,7 @@ def play(page, story, speed="all", **settings):
 
 
 def ended(page, story):
-    """Waits for the end of a story and gives what the page shows of it."""
+    """Waits for the end of a story and gives the contents of the page."""
     page.wait_for_selector(':is([data-story-state="ended"], [data-story-state="failed"])')
     shown = page.evaluate(SHOWN)
     demand(state(page) == "ended", f"{story} failed: {shown['said']}")

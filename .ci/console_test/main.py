@@ -1,4 +1,4 @@
-"""Tests the console page in a browser. `.ci/console` starts it with what it needs: CHROMIUM and AXE."""
+"""Tests the console page in a browser. `.ci/console` starts it with CHROMIUM and AXE."""
 
 import argparse
 import contextlib
@@ -23,7 +23,7 @@ MOST_TABS = 30
 
 
 def every_story_shows_its_end(browser):
-    """What each story must show is said in dev/console/tests/. Here its numbers and its verdicts are on the page."""
+    """The tests in dev/console/tests/ check each story. Here its numbers and its verdicts are on the page."""
     with browser.page() as page:
         names = page.eval_on_selector_all("[data-story-button]", "all => all.map(one => one.dataset.storyButton)")
         demand(names == STORIES, f"the stories are {names}")

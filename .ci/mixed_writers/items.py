@@ -1,6 +1,6 @@
 """The table of the mixed writers, as a Python program sees it: the model of PynamoDB, and a client of boto3.
 
-Nothing is repeated on its own, so each answer says what became of one request.
+Nothing is repeated on its own, so each answer gives the outcome of one request.
 """
 
 import os
@@ -13,8 +13,8 @@ from pynamodb.models import Model
 ENDPOINT = os.environ.get("DYNAMODB_ENDPOINT")
 REGION = "us-east-1"
 SHOP = "shop-1"
-PATIENCE = 120  # seconds; the engine is on this machine, and it always answers
-# What a writer that puts whole items knows of an item. It drops the rest.
+PATIENCE = 120  # seconds; the engine is on this machine and always answers
+# The attributes known to a writer of whole items. It drops the rest.
 KNOWN = ("shopId", "itemId", "stock", "note", "version")
 
 

@@ -1,4 +1,4 @@
-"""The programs of a check: writers in Python, and Fencepost. Each says in one line of JSON what became of its changes."""
+"""The programs of a check: writers in Python, and Fencepost. Each reports its changes in one line of JSON."""
 
 import json
 import os
@@ -23,7 +23,7 @@ def environment():
 
 
 class Program:
-    """A program that runs until it has done its work, or until it is told to end. What it says on stderr goes to ours."""
+    """A program that runs until it has done its work, or until it is told to end. Its stderr goes to ours."""
 
     def __init__(self, name, command):
         self.name = name
@@ -71,13 +71,13 @@ def fencepost(*arguments):
 
 
 def operator(command, table, *options):
-    """The tool `fencepost` on a table whose version is an attribute of PynamoDB."""
+    """The tool `fencepost` on a table with an attribute of PynamoDB as its version."""
     set_up = ["--table", table, "--version-attribute", "version", "--deletes", "sweep", "--json"]
     return Program(f"fencepost {command}", [BUILT / "fencepost", command, *set_up, *options])
 
 
 def wrong_counts(held, foreign_results, our_results):
-    """The items that hold less than was acknowledged, or more than that and what is unknown."""
+    """The items with less than the acknowledged changes, or with more than the acknowledged and the unknown ones."""
     acknowledged = sum((Counter(one["acknowledged"]) for one in foreign_results + our_results), Counter())
     unknown = sum((Counter(one["unknown"]) for one in our_results), Counter())
     return [f"{key} holds {count}; acknowledged {acknowledged[key]}, unknown {unknown[key]}"

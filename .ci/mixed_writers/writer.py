@@ -25,7 +25,7 @@ REFUSED = "ConditionalCheckFailedException"
 
 
 def pynamodb_update(table):
-    """`Model.update`: an UpdateItem of what changed. The version attribute adds the condition and 1."""
+    """`Model.update`: an UpdateItem of the changes. The version attribute adds the condition and 1."""
     item_of = model(table)
 
     def increment(key):
@@ -101,7 +101,7 @@ def is_conflict(error):
 
 
 def change(increment, key, chance):
-    """Increments once. The pause grows with each lost race, so that somebody wins."""
+    """Increments once. The pause grows with each lost race, so that one writer wins."""
     for lost in range(1000):
         try:
             return increment(key)

@@ -9,7 +9,7 @@ from workspace import ALL, ROOT, UNIT, Broken
 
 LIBRARY = "shared/src/lib.rs"
 SWITCH = "shared/src/mutant.rs"
-# What the compiler says of a mutant that may only be impossible beside its original: borrows, moves, unnamed types.
+# The compiler's errors for a mutant that may be impossible only beside its original: borrows, moves, unnamed types.
 BESIDE = {"E0373", "E0381", "E0382", "E0499", "E0502", "E0503", "E0505", "E0506", "E0507", "E0515", "E0521", "E0597",
           "E0716", "E0282", "E0283", "E0284"}
 
@@ -89,7 +89,7 @@ def regions(text):
 
 
 def inside(span, places):
-    """The mutants in whose text the span lies."""
+    """The mutants with the span in their text."""
     all_here = places.get(span["file_name"], [])
     return [number for start, end, number in all_here if start <= span["byte_start"] and span["byte_end"] <= end]
 

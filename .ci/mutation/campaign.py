@@ -9,12 +9,12 @@ from concurrent.futures import ThreadPoolExecutor
 from workspace import CHOSEN, Binary, own_file
 
 LIMIT = 600.0  # seconds that one test may take without a mutant
-# The folders of tests that take longest. They are asked only of the mutants that no other test notices.
+# The folders of tests that take longest. They run only for mutants unnoticed by all other tests.
 SLOW = ("all histories::", "all maintenance::", "all repository::")
 
 
 def each(jobs, items, do):
-    """Does this with each, so many at a time, and gives it with what came out. What runs is ended with the script."""
+    """Does this with each, so many at a time, and gives it with its result. Running work is ended with the script."""
     with ThreadPoolExecutor(jobs) as pool:
         try:
             yield from pool.map(lambda item: (item, do(item)), items)
@@ -25,7 +25,7 @@ def each(jobs, items, do):
 
 
 class Reach:
-    """What each test does without a mutant: how long it takes and which mutants it comes to."""
+    """Each test without a mutant: the time that it takes and the mutants that it reaches."""
 
     def __init__(self, binaries):
         self.binaries = {binary.name: binary for binary in binaries}
@@ -74,7 +74,7 @@ class Killing:
                 self.near[place][killer] += 1
 
     def try_mutant(self, mutant, seconds):
-        """Gives what became of it, and what killed it. Gives nothing if that would take longer than so many seconds."""
+        """Gives its fate and its killer. Gives nothing if this would take longer than so many seconds."""
         names = [name for name in self.reach.reaching(mutant.number) if name not in self.passed[mutant.number]]
         try:
             if outcome := self.try_tests(mutant, names, self.reach.binaries, seconds):

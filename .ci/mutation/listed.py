@@ -11,7 +11,7 @@ import tomllib
 from schemata import Mutant
 from workspace import ROOT
 
-# What the promises stand on. The rest of the crate is around it: JSON, routes, Lambda, maintenance.
+# The basis of the promises. The rest of the crate is around it: JSON, routes, Lambda, maintenance.
 CORE = ["shared/src/protocol/*", "shared/src/table/*", "shared/src/transact/*", "shared/src/lease/*", "shared/src/lww.rs",
         "shared/src/idempotency.rs", "shared/src/http/preconditions.rs", "shared/src/http/request/preconditions.rs",
         "shared/src/http/validator.rs"]
@@ -21,7 +21,7 @@ ACCEPTED = ROOT / ".ci" / "mutation" / "accepted.toml"
 
 
 def tool():
-    """The cargo-mutants that is installed, if it is of this version; else one in target/ci."""
+    """The installed cargo-mutants, if it is of this version; otherwise one in target/ci."""
     installed = shutil.which("cargo-mutants")
     if installed:
         said = subprocess.run([installed, "mutants", "--version"], capture_output=True, text=True)

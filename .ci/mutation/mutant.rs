@@ -15,7 +15,7 @@ static LOG: LazyLock<Option<File>> = LazyLock::new(|| {
 
 static REACHED: [AtomicBool; COUNT] = [const { AtomicBool::new(false) }; COUNT];
 
-/// Whether this process is the mutant of that number. Notes that it was asked, where a file is named for that.
+/// Whether this process is the mutant with this number. Notes the question, if a file is named for such notes.
 pub fn on(number: usize) -> bool {
     if let Some(mut log) = LOG.as_ref()
         && !REACHED[number].swap(true, Ordering::Relaxed)

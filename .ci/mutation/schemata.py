@@ -32,14 +32,14 @@ class Written:
 
 
 def write(source, mutants, without):
-    """The source with every mutant in it, but those whose numbers are in `without`."""
+    """The source with every mutant in it, except those with a number in `without`."""
     return File(loosened(source), mutants, without).write()
 
 
 def loosened(source):
     """The source with its own `const fn`s run by the program, and `const` blocks checked when the program comes there.
 
-    What is public may be called in constants of others, and stays. Every other character keeps its place.
+    A public function may be called in constants of others, and stays. Every other character keeps its place.
     """
     loose = re.sub(rb"(?m)^( *(?:pub\((?:super|crate)\) )?)const (fn )", rb"\1      \2", source)
     return re.sub(rb"(?m)^( *)const \{$", rb"\1{      ", loose)
@@ -120,7 +120,7 @@ class File:
                 self.apart[mutant.number] = f"{other} is not known here"
 
     def take_constant(self, mutant, node, replaced):
-        """Makes the mutant a constant of its own, and a branch wherever the functions of this file use the original."""
+        """Makes the mutant a constant of its own, and a branch where the functions of this file use the original."""
         while node.type != "const_item":
             node = node.parent
             if node is None or node.type == "function_item":

@@ -1,4 +1,4 @@
-"""The campaign as a whole: lists, builds, runs, and says what survived."""
+"""The campaign as a whole: lists, builds, runs, and names the survivors."""
 
 import json
 import math
@@ -11,8 +11,8 @@ from listed import Accepted, mutants
 from schemata import mutated
 from workspace import ALL, ROOT, UNIT, Broken, Workspace
 
-# Seconds of quick tests that each mutant gets, one round after the other. The first rounds kill most, so what is left is known
-# early. The slow folders of tests are recorded only if all quick tests have let a mutant pass.
+# Seconds of quick tests for each mutant, one round after the other. The first rounds kill most. So the survivors are
+# known early. The slow folders of tests are recorded only if all quick tests have let a mutant pass.
 ROUNDS = (5, 40, math.inf)
 LATER = object()  # the outcome of a mutant that was not begun, because the time was over
 REPORT = ROOT / "target" / "ci" / "mutants.json"
@@ -39,7 +39,7 @@ def survey(globs, revision, jobs, minutes):
 
 
 def run(chosen, apart, results, may_survive, killing, jobs, until):
-    """It begins no mutant after `until`, and what was not begun is left out. What all quick tests have let pass is not."""
+    """Begins no mutant after `until` and leaves out the rest, except those that all quick tests have let pass."""
     is_over = lambda: time.monotonic() > until
     is_open = lambda mutant: mutant.number not in apart and mutant.number not in results
 

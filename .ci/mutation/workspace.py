@@ -1,4 +1,4 @@
-"""A copy of the workspace, what cargo builds of it, and the tests in it."""
+"""A copy of the workspace, the builds of cargo, and the tests in them."""
 
 import contextlib
 import json
@@ -15,8 +15,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 OWN = ROOT / "target" / "mutants"
-# The binaries whose tests kill mutants: the arguments of cargo, its source, and the folder where cargo runs it. No package is
-# chosen (`-p`): cargo would switch features on for that package alone, and build all dependencies once more.
+# The test binaries against mutants: the arguments of cargo, the source, and the folder where cargo runs it. No package
+# is chosen (`-p`): cargo would switch features on for this package alone, and build all dependencies once more.
 UNIT = ("unit", ["--lib"], "shared/src/lib.rs", "shared")
 ALL = ("all", ["--test", "all"], "tests/main.rs", "tests")
 CHOSEN = "FENCEPOST_MUTANT"  # the variable that says to a process which mutant it is (mutant.rs)
@@ -24,7 +24,7 @@ MEMORY = 8 << 30  # bytes; a mutant may collect without end
 
 
 class Broken(Exception):
-    """What the compiler says about a build that failed."""
+    """The compiler's output about a failed build."""
 
     def __init__(self, errors):
         super().__init__("".join(error["rendered"] or error["message"] for error in errors))
@@ -42,7 +42,7 @@ class Workspace:
     def follow(self, changed):
         """`changed`: texts that stand in the copy in place of a file, or beside the files."""
         if link_dependencies(self.target):
-            shutil.rmtree(self.folder, ignore_errors=True)  # then all is newer than what the workspace itself has built
+            shutil.rmtree(self.folder, ignore_errors=True)  # then all is newer than the builds of the workspace itself
         listed = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=ROOT,
                                 check=True, capture_output=True).stdout
         files = {name for name in listed.decode().split("\0") if name and (ROOT / name).is_file()} | changed.keys()
@@ -80,7 +80,7 @@ class Binary:
 
     def __init__(self, name, path, folder, sources):
         self.name, self.path, self.folder = name, path, folder
-        self.sources = sources  # what the compiler says each build of the crate in it was made of
+        self.sources = sources  # the sources of each build of the crate in it, by the compiler
 
     def tests(self):
         said = subprocess.run([self.path, "--list", "--format", "terse"], cwd=self.folder, env=self.environment({}),
@@ -145,7 +145,7 @@ def link_or_copy(file, to):
 
 
 def link_dependencies(target):
-    """Begins with the dependencies as `cargo test` has built them. Only what cargo writes in place is copied.
+    """Begins with the dependencies as `cargo test` has built them. Only files that cargo writes in place are copied.
 
     Gives whether it did.
     """
@@ -155,6 +155,6 @@ def link_dependencies(target):
     print("linking the dependencies that are built already", file=sys.stderr)
     for folder, copy in ((".fingerprint", shutil.copy2), ("build", shutil.copy2), ("deps", link_or_copy)):
         if (built / folder).exists():
-            with contextlib.suppress(shutil.Error):  # another build removes files meanwhile; cargo builds what is missing
+            with contextlib.suppress(shutil.Error):  # another build removes files meanwhile; cargo builds them again
                 shutil.copytree(built / folder, target / "debug" / folder, copy_function=copy, symlinks=True)
     return True

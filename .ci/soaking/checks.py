@@ -1,4 +1,4 @@
-"""What must be so at the end, whatever was lost and killed on the way."""
+"""The facts that must hold at the end, after all losses and kills on the way."""
 
 import collections
 import json

@@ -66,7 +66,8 @@ class Client(threading.Thread):
         super().__init__(daemon=True)
         self.name, self.api, self.begun, self.until = f"client-{number}", api, time.monotonic(), until
         self.random, self.keys, self.broken = random.Random(f"{seed} client {number}"), 0, None
-        # What it knows at the end: orders and cancellations by the order, keyed changes, adds without a key, tokens, children.
+        # The facts known to it at the end: orders and cancellations by the order, keyed changes, adds without a key,
+        # tokens, children.
         self.placed, self.cancelled = {}, {}
         self.restocked, self.keyed = collections.Counter(), collections.Counter()
         self.acknowledged, self.unknown = collections.Counter(), collections.Counter()
@@ -119,7 +120,7 @@ class Client(threading.Thread):
         self.restocked[product] += by
 
     def add(self):
-        """Without a key, and so not repeated: what has no answer may have been applied or not."""
+        """Without a key, and so not repeated: without an answer, a request may have been applied or not."""
         device = self.random.choice(DEVICES)
         status, _, body = self.api.send("POST", f"/devices/{device}/adjustments", {"attribute": "adds", "by": 1})
         demand(status in (200, 502, 503, 504), f"add to {device}: {status} {body}")

@@ -96,7 +96,7 @@ class Instance:
                                             stderr=subprocess.STDOUT)
 
     def watch(self):
-        """Starts the process again when it has died. What it was doing has no answer, as at API Gateway."""
+        """Starts the process again when it has died. Its event has no answer, as at API Gateway."""
         while not self.stopping:
             status = self.process.wait()
             if self.stopping:
@@ -136,7 +136,7 @@ class Instance:
 
 
 class Functions:
-    """Instances of each function. Those with the number 0 live from begin to end, and the others are killed."""
+    """Instances of each function. Those with the number 0 live from start to end; the others are killed."""
 
     def __init__(self, names, each, environment):
         self.events = {name: queue.Queue() for name in names}
@@ -154,7 +154,7 @@ class Functions:
         return any(not events.empty() for events in self.events.values()) or any(one.current for one in self.instances)
 
     def broken(self):
-        """What no kill has ended."""
+        """The processes that no kill has ended."""
         broken = [instance.broken for instance in self.instances if instance.broken]
         return broken + ([self.given_up] if self.given_up else [])
 
@@ -200,7 +200,7 @@ class Engine:
 
 
 class Samples:
-    """Resident memory in KiB and open descriptors of processes, by the name of what they do."""
+    """Resident memory in KiB and open descriptors of processes, by the name of their work."""
 
     def __init__(self, processes):
         self.processes, self.taken, self.begun, self.ended = processes, {}, time.monotonic(), False

@@ -1,6 +1,6 @@
-"""A proxy between the functions and their DynamoDB, which loses what a network loses.
+"""A proxy between the functions and their DynamoDB, with the losses of a network.
 
-It counts the commits that the engine has acknowledged, row by row, and those whose answer nobody has seen. A request is
+It counts the commits that the engine has acknowledged, row by row, and those with an unseen answer. A request is
 handed to the engine once. Nothing is invented: a client that gets no answer sends again by itself.
 """
 
@@ -21,7 +21,7 @@ JSON = "application/x-amz-json-1.0"
 
 
 class Commits:
-    """How many writes each row has had: those that the engine acknowledged, and those that it may have applied."""
+    """The number of writes of each row: the acknowledged ones, and those perhaps applied."""
 
     def __init__(self):
         self.lock = threading.Lock()
@@ -134,7 +134,7 @@ class Proxy:
         return self.answer(client, *((500, BROKEN) if fault == "500 after" else got))
 
     def ask(self, client, operation, body):
-        """What the engine answers. None if it was killed meanwhile, or is not up."""
+        """The answer of the engine. None if it was killed meanwhile or is not up."""
         request = json.loads(body or b"{}")
         headers = {name: value for name, value in client.headers.items() if name.lower() not in ("host", "connection", "content-length")}
         sent = False

@@ -44,7 +44,7 @@ pub enum Command {
     Bench,
     /// Run the functions.
     Run(Args),
-    /// Run a DynamoDB with the tables, and no function.
+    /// Run a DynamoDB with the tables but no function.
     DynamoDbOnly(Engine),
 }
 
@@ -144,7 +144,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     })
 }
 
-/// Reads what follows the word `bench`.
+/// Reads the arguments after the word `bench`.
 fn bench(parser: &mut Parser) -> Result<Command, Failure> {
     match parser.next().map_err(Failure::usage)? {
         None => Ok(Command::Bench),

@@ -9,15 +9,15 @@ use crate::{failure::Failure, process::Group};
 /// Builds the function, the baseline and the benchmarks, and runs the benchmarks.
 ///
 /// Each program is built by a separate cargo with `-p`, so that features of tests and tools do not leak into a measured
-/// program. The benchmarks are in the folder `dev/bench`. They are optimised, but with a profile that compiles faster
-/// than a release.
+/// program. The benchmarks are in the folder `dev/bench`. They are optimised, with a profile that compiles faster than
+/// a release.
 ///
 /// If a measured program does not compile, the other benchmarks are run all the same.
 ///
 /// If this future is dropped, the benchmarks end.
 ///
 /// # Errors
-/// A program does not compile, or a benchmark fails.
+/// A program does not compile or a benchmark fails.
 pub async fn run(workspace: &Path) -> Result<(), Failure> {
     let target = target_directory();
     let mut built = Ok(());
@@ -25,7 +25,7 @@ pub async fn run(workspace: &Path) -> Result<(), Failure> {
         let build = ["build", "--release", "-p", package, "--bin", binary];
         built = built.and(cargo(workspace, &build, &target, &[]).await);
     }
-    // An older program may be there, but its figures would not be those of this code.
+    // An older program may be there. Its figures would not be those of this code.
     let programs = if built.is_ok() { &["device-state", "baseline"][..] } else { &[] };
     let arguments: Vec<_> = programs.iter().map(|name| target.join("release").join(name)).collect();
     cargo(workspace, &["run", "--profile", "histories", "-p", "bench", "--"], &target, &arguments).await?;

@@ -10,11 +10,11 @@ use crate::{failure::Failure, process::Group, template::Function};
 ///
 /// `cargo lambda watch` starts each function with `cargo run --color auto --manifest-path Cargo.toml --bin NAME` in the
 /// root of the workspace. Cargo decides the features of dependencies from the packages that are *selected*. Without
-/// `-p`, those are all members. So this build also names binaries only. Every unit is then the same, and the first
+/// `-p`, those are all members. So this build also names binaries only. Every unit is then the same. So the first
 /// request finds its function compiled.
 ///
 /// # Errors
-/// Cargo does not start, or the functions do not compile.
+/// Cargo does not start or the functions do not compile.
 pub async fn functions(workspace: &Path, functions: &[Function]) -> Result<(), Failure> {
     // Cargo tells its children which cargo it is. cargo-lambda uses this variable too.
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -12,7 +12,7 @@ pub const HOST: &str = "host.docker.internal";
 /// The interface of Docker's default bridge on Linux.
 const BRIDGE: &str = "docker0";
 
-/// Finds the address of Docker's bridge. Containers reach what listens there. Returns `None` where Docker runs in a
+/// Finds the address of Docker's bridge. Containers reach the servers there. Returns `None` where Docker runs in a
 /// virtual machine and takes containers to 127.0.0.1, as on macOS.
 ///
 /// # Errors

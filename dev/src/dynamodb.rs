@@ -1,4 +1,4 @@
-//! The DynamoDB of the functions, and the settings with which this tool and the functions reach it.
+//! The DynamoDB of the functions, with the settings of this tool and of the functions to reach it.
 
 use std::{
     env,

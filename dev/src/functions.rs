@@ -1,7 +1,7 @@
 //! The functions of the template, in this process.
 //!
-//! Each is started on a store of its own, as its [`FUNCTION`](functions::ALL) says, and gets what Lambda would give it:
-//! the JSON of an event, a deadline, and its environment of `template.yaml`.
+//! Each is started on a store of its own, as its [`FUNCTION`](functions::ALL) says. It gets the same input as from
+//! Lambda: the JSON of an event, a deadline and its environment of `template.yaml`.
 
 #![expect(clippy::disallowed_methods, reason = "Lambda tells a function its deadline by the clock of the system")]
 
@@ -34,7 +34,7 @@ use crate::{
 /// Without a namespace, a line has no directives for `CloudWatch`.
 const NO_METRICS: &str = "";
 
-/// The variable with the member of a Lambda authorizer's context that names the caller.
+/// The variable for the caller's member of a Lambda authorizer's context.
 const CALLER_VARIABLE: &str = "AUTHORIZER_CALLER";
 
 /// The functions by their names.
@@ -115,7 +115,7 @@ impl Started {
         }
     }
 
-    /// What Lambda says of an invocation.
+    /// The facts from Lambda about an invocation.
     fn context(&self) -> Result<Context, Source> {
         let deadline = SystemTime::now() + self.timeout;
         let mut context = Context::default();

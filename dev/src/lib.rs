@@ -37,7 +37,7 @@ pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the dev crate is a folder of the workspace")
 }
 
-/// The folder for what this crate writes for other tools: `tools` in the target directory of the running program.
+/// The folder for files of this crate for other tools: `tools` in the target directory of the running program.
 #[must_use]
 pub fn tools() -> PathBuf {
     std::env::current_exe()

@@ -1,7 +1,7 @@
-//! The page of `cargo dev`: the console at `/`, and the contract of the API as text. It fetches nothing from outside.
+//! The page of `cargo dev`: the console at `/` and the contract of the API as text. It fetches nothing from outside.
 //!
 //! The page calls the API at its own address, because a browser hides the `ETag` of an answer from another one. So this
-//! server hands the routes of the functions on to them, and nothing else: `cargo lambda watch` has paths of its own.
+//! server hands only the routes of the functions on to them: `cargo lambda watch` has paths of its own.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
@@ -66,7 +66,7 @@ pub fn serve(listener: TcpListener, functions_port: u16, template: &Template, co
     tokio::spawn(async move { axum::serve(listener, routes).await });
 }
 
-/// What the page answers.
+/// The routes of this server: the page, the console and the functions.
 pub fn routes(functions_port: u16, template: &Template, console: &Arc<Console>) -> Router {
     let client = Client::builder(TokioExecutor::new()).build_http();
     let page = Page { client, functions_port };

@@ -11,7 +11,7 @@ use tokio::process::{Child, Command};
 /// A child process that leads its own process group. It is stopped when this value is dropped.
 ///
 /// The group has two uses. Ctrl-C in the terminal reaches only this process, which then stops the others in order. And
-/// the processes that the child has started, such as compilers, stop with it.
+/// the child's own processes, such as compilers, stop with it.
 pub struct Group {
     child: Child,
     leader: Option<Pid>,

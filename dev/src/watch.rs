@@ -13,7 +13,7 @@ use tokio::{net::TcpStream, process::Command, time::sleep};
 use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
 
 /// The default log level of the functions. `cargo lambda watch` asks the runtime to handle one request at a time. The
-/// runtime warns about just that at each start, so this level hides its warnings.
+/// runtime warns about this at each start. So this level hides its warnings.
 const LOG_LEVEL: &str = "info,lambda_runtime::runtime=error";
 
 /// The functions answer on this machine only.
@@ -56,7 +56,7 @@ impl Watch {
         command
             .current_dir(workspace)
             .args(["lambda", "watch", "--invoke-address", LOCALHOST, "--invoke-port", &port.to_string()])
-            // Otherwise every page that a browser shows could read and change what the functions have.
+            // Otherwise every page in a browser could read and change the data of the functions.
             .arg("--disable-cors")
             .envs(functions_environment)
             .envs(dynamodb.environment())
@@ -100,7 +100,7 @@ impl Watch {
     }
 }
 
-/// Lists the files whose changes are not edits. A change to any other file restarts the functions.
+/// Lists the files with changes other than edits. A change to any other file restarts the functions.
 fn write_ignore_file(workspace: &Path, dynamodb: &DynamoDb) -> io::Result<PathBuf> {
     let mut patterns = vec!["/.git/".to_owned(), "*.md".to_owned()];
     if let Some(file) = &dynamodb.file {

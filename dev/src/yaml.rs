@@ -1,4 +1,4 @@
-//! [`Place`]: a place in a YAML file that knows its own path, so that every failure names the place.
+//! [`Place`]: a place in a YAML file with its own path. So every failure names the place.
 
 use saphyr::{LoadableYamlNode, Scalar, Yaml};
 
@@ -118,7 +118,7 @@ impl<'a> Place<'a> {
         self.function(name)?.as_str()
     }
 
-    /// What the function `!name` is given, if this is one.
+    /// The argument of the function `!name`, if this is one.
     fn function(&self, name: &str) -> Option<&'a Yaml<'a>> {
         match self.node {
             Yaml::Tagged(tag, value) if tag.handle == "!" && tag.suffix == name => Some(value),

@@ -1,4 +1,4 @@
-//! The value in which a function says what it is. Tests, `cargo dev` and the documents derive the rest from it.
+//! The description of a function as a value. Tests, `cargo dev` and the documents derive the rest from it.
 
 use crate::operation::Operation;
 use axum::Router;
@@ -28,7 +28,7 @@ pub struct Function {
 pub enum Event {
     /// Requests of an HTTP API.
     Http {
-        /// The tag of its operations, and its meaning.
+        /// The tag of its operations with its meaning.
         tag: (&'static str, &'static str),
         /// The operations of its routes.
         routes: fn() -> Vec<Operation>,
@@ -37,9 +37,9 @@ pub enum Event {
     },
     /// Batches of an SQS queue.
     Sqs {
-        /// What becomes of a message.
+        /// The fate of a message.
         message: &'static str,
-        /// Starts it on a store. [`queue`] makes what takes its batches.
+        /// Starts it on a store. [`queue`] makes the receiver of its batches.
         start: Start<Queue>,
     },
 }
@@ -47,7 +47,7 @@ pub enum Event {
 /// Starts a function on a store, with the environment that it reads.
 pub type Start<T> = fn(&Store, &Environment) -> Result<T, Source>;
 
-/// A route: an operation, and its handler. `handled!` makes it.
+/// A route: an operation with its handler. `handled!` makes it.
 #[derive(Debug)]
 pub struct Route<A> {
     /// The operation.

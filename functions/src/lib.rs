@@ -1,6 +1,6 @@
 //! The functions, one module each. A binary of `src/bin/` serves one of them on Lambda.
 //!
-//! Each module says in its `FUNCTION` what it is. [`product`] and [`mapping`] are records that two functions write.
+//! Each module describes itself in its `FUNCTION`. [`product`] and [`mapping`] are records that two functions write.
 
 #![allow(clippy::missing_errors_doc)] // of a handler: a problem for each answer that is not a success
 
@@ -16,7 +16,7 @@ pub mod operation;
 pub mod place_order;
 pub mod product;
 
-/// Every function. No binary names this list, so a binary has only what its function needs.
+/// Every function. No binary names this list. So a binary has only the code of its function.
 pub const ALL: &[function::Function] = &[
     device_state::FUNCTION,
     inventory::FUNCTION,

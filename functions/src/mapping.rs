@@ -1,4 +1,4 @@
-//! A mapping, which `host-mapping` and `delete-mapping` change: the instance behind an address, and its cell.
+//! A mapping, which `host-mapping` and `delete-mapping` change: the instance behind an address with its cell.
 
 use crate::function::Variable;
 use fencepost::Record;

@@ -31,9 +31,9 @@ pub struct Operation {
     pub created: Option<Schema>,
     /// The outcomes of a deletion.
     pub outcomes: &'static [&'static str],
-    /// The code for an absent item, and its meaning.
+    /// The code for an absent item with its meaning.
     pub missing: Option<(&'static str, &'static str)>,
-    /// The codes for an item that refuses the change, their meaning, and the members of their problems.
+    /// The codes for an item that refuses the change, with their meaning and the members of their problems.
     pub refused: Option<(&'static [&'static str], &'static str, &'static [Member])>,
 }
 
@@ -164,7 +164,7 @@ impl Operation {
         Operation { body: Some(body), ..self }
     }
 
-    /// Shows an item, or a list.
+    /// Shows an item or a list.
     pub const fn shows(self, item: Schema) -> Self {
         Operation { shown: Some(item), ..self }
     }

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 /// The table of products.
 pub const PRODUCTS_TABLE: Variable = Variable::table("PRODUCTS_TABLE", "the table of products");
 
-/// The largest stock of a product. It is far below 2^53, which JSON readers keep exactly, and the sum of two fits too.
+/// The largest stock of a product. It is far below 2^53, up to which JSON readers are exact. The sum of two fits too.
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
 
 /// The schema of a stock.

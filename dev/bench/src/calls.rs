@@ -47,7 +47,7 @@ pub fn orders() -> String {
     table(headings, rows)
 }
 
-/// The cost of leases, and how long they take to change hands. Most of the time is random, so there are many seeds.
+/// The cost of leases and the time to change hands. Most of the time is random. So there are many seeds.
 pub fn leases() -> String {
     const SEEDS: u64 = 200;
     const CYCLES: u32 = 100;

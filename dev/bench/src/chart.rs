@@ -1,4 +1,4 @@
-//! The pictures of [`crate::one_item`], as SVG that follows the reader's choice of light or dark.
+//! The pictures of [`crate::one_item`], as SVG in the reader's choice of light or dark.
 
 use crate::one_item::{Crowd, adds, strategies};
 use crate::table::{Outcome, mean, number};
@@ -14,7 +14,7 @@ const PAPER: Colour = (RGBColor(0xFF, 0xFF, 0xFF), "#0F141A");
 const INK: Colour = (RGBColor(0x1F, 0x29, 0x33), "#E4E9EE");
 const GRID: Colour = (RGBColor(0xD5, 0xDB, 0xE1), "#323C47");
 
-/// The ways that are drawn, by the beginning of their names. Each has a mark of its own form, around its place.
+/// The ways drawn, by the beginning of their names. Each has a mark of its own form, around its place.
 type Line = (&'static str, Colour, &'static [(i32, i32)]);
 const LINES: [Line; 5] = [
     (

@@ -1,4 +1,4 @@
-//! The size, start and memory of a function as a process, and the part of the start that reads TLS roots.
+//! The size, start and memory of a function as a process, with the part of the start for TLS roots.
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock")]
 
 use crate::process::{Function, event, runtime, start_engine};
@@ -89,7 +89,7 @@ fn environment(endpoint: &str) -> [(&str, &str); 3] {
     [("AWS_ENDPOINT_URL_DYNAMODB", endpoint), ("DEVICES_TABLE", NAME), ("IDEMPOTENCY_RECORDS_TABLE", RECORDS)]
 }
 
-/// The start with TLS roots from each source, and the part of it that makes the client.
+/// The start with TLS roots from each source, with the part of it for the client.
 pub fn roots(programs: Option<&Programs>) -> Outcome<String> {
     let device_state = &programs.ok_or(NO_PROGRAMS)?.device_state;
     let bundle = openssl_probe::probe().cert_file.ok_or("there is no bundle of certificates")?;
@@ -131,8 +131,8 @@ async fn starts_with(program: &Path, sources: [Option<(&str, &str)>; 3]) -> Outc
     Ok(times.map(|times| times.map(|mut times| millis(median(&mut times)))))
 }
 
-/// The time to create the client in the same way as `fencepost::lambda::serve`, in a process that has done nothing
-/// before. It reads the TLS roots.
+/// The time to create the client in the same way as `fencepost::lambda::serve`, in a fresh process. It reads the TLS
+/// roots.
 pub fn client() -> Duration {
     let begun = Instant::now();
     let _client = fencepost::lambda::client_from_env();

@@ -1,12 +1,12 @@
-//! Crowds of callers on one item: versioned changes and the usual loops, adds, and the write units of adds. The figures
-//! are exact, because time is virtual.
+//! Crowds of callers on one item: versioned changes, the usual loops, adds and the write units of adds. The figures are
+//! exact, because time is virtual.
 
 use crate::table::{figure, mean, millis, most, number, table};
 use crowds::adds::{self, Callers};
 use crowds::crowd::{self, Outcome, Strategy};
 use std::time::Duration;
 
-/// The time that a request takes in each direction.
+/// The time of a request in each direction.
 pub const HOP: Duration = Duration::from_millis(5);
 /// The seeds of crowds and connections: 0 up to this one, exclusively.
 pub const SEEDS: u64 = 10;
@@ -29,7 +29,7 @@ impl Crowd {
         Crowd { callers, way, requests, times, gave_up: games.iter().map(|game| game.gave_up).sum() }
     }
 
-    /// The row of this crowd, whose requests are compared with those of versioned changes.
+    /// The row of this crowd, with its requests compared to those of versioned changes.
     fn cells(&self, versioned: f64) -> [String; 6] {
         [
             format!("{}, {}", self.callers, self.way),
@@ -60,7 +60,7 @@ pub fn strategies() -> Vec<Crowd> {
     crowds
 }
 
-/// The same crowds of callers that add, beside versioned changes.
+/// The same crowds of callers with adds, beside versioned changes.
 pub fn adds() -> Vec<Crowd> {
     type Play = fn(usize, u64) -> Outcome;
     let ways: [(_, Play); 3] = [

@@ -1,4 +1,4 @@
-//! The measured processes: a function on a Runtime API of its own, and the engine.
+//! The measured processes: the engine and a function on a Runtime API of its own.
 //!
 //! The API: <https://docs.aws.amazon.com/lambda/latest/dg/runtimes-api.html>
 #![expect(clippy::disallowed_methods, reason = "measures on the wall clock")]
@@ -26,7 +26,7 @@ struct Api {
     answers: mpsc::Sender<String>,
 }
 
-/// A function that has asked for its first event.
+/// A function waiting for its first event.
 pub struct Function {
     /// The time from just before the process was created until it asked for its first event.
     pub start: Duration,
@@ -36,10 +36,10 @@ pub struct Function {
 }
 
 impl Function {
-    /// Starts the program. Its environment has the variables that Lambda sets, and `environment`, and nothing else.
+    /// Starts the program. Its environment has only the variables set by Lambda and `environment`.
     ///
     /// # Errors
-    /// The program does not start, or it ends before it asks for an event.
+    /// The program does not start, or ends before it asks for an event.
     pub async fn start(program: &Path, environment: &[(&str, &str)]) -> io::Result<Self> {
         let (first, started) = oneshot::channel();
         let (events, receiver) = mpsc::channel(1);
@@ -87,7 +87,7 @@ impl Function {
     /// The peak resident memory of the process so far, in KiB (`VmHWM`).
     ///
     /// # Errors
-    /// The system has no `/proc`, or the process has ended.
+    /// There is no `/proc` or no such process any more.
     pub fn peak_memory(&self) -> io::Result<u64> {
         let id = self.child.id().ok_or_else(|| io::Error::other("the process has ended"))?;
         let status = std::fs::read_to_string(format!("/proc/{id}/status"))?;
@@ -147,11 +147,11 @@ pub fn runtime() -> io::Result<Runtime> {
     Builder::new_current_thread().enable_all().build()
 }
 
-/// Starts the engine in a process of its own, so that it takes no time from what is measured. Returns it with its
+/// Starts the engine in a process of its own, so that it takes no time from the measurement. Returns it with its
 /// endpoint.
 ///
 /// # Errors
-/// The process does not start, or it does not say where it answers.
+/// The process does not start, or does not say where it answers.
 pub async fn start_engine() -> io::Result<(Child, String)> {
     let mut command = Command::new(std::env::current_exe()?);
     let mut engine = command.arg("engine").stdin(Stdio::piped()).stdout(Stdio::piped()).kill_on_drop(true).spawn()?;
@@ -167,7 +167,7 @@ pub async fn start_engine() -> io::Result<(Child, String)> {
 /// Serves the engine until the process that started this one ends, however it ends. Prints its port as the first line.
 ///
 /// # Errors
-/// No port is free, or the output is closed.
+/// There is no free port or the output is closed.
 pub async fn serve_engine() -> io::Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = format!("{}\n", listener.local_addr()?.port());

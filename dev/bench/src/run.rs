@@ -11,7 +11,7 @@ use crate::{calls, chart, one_item, process, update};
 use std::path::Path;
 use std::process::Command;
 
-/// A part by its name, with the seconds that it takes on two cores.
+/// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn(Option<&Programs>) -> Outcome<String>);
 const PARTS: [Part; 9] = [
     ("function", 4, function::table),
@@ -25,7 +25,7 @@ const PARTS: [Part; 9] = [
     ("roots", 2, function::roots),
 ];
 
-/// Does what the arguments that follow the program's name say.
+/// Does the work named by the arguments after the program's name.
 ///
 /// # Errors
 /// The arguments mean nothing, or a part has failed.

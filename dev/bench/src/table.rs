@@ -3,17 +3,17 @@
 use std::error::Error;
 use std::time::Duration;
 
-/// What is measured, or why it is not.
+/// A measurement or the reason for its absence.
 pub type Outcome<T> = Result<T, Box<dyn Error>>;
 
-/// A table with these headings, and a line break at its end.
+/// A table with these headings and a line break at its end.
 pub fn table<const N: usize>(headings: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
     let line = |cells: [String; N]| format!("| {} |\n", cells.join(" | "));
     let head = line(headings.map(str::to_owned)) + "|" + &"---|".repeat(N) + "\n";
     rows.into_iter().map(line).fold(head, |table, row| table + &row)
 }
 
-/// A number with so many decimals. A number that does not exist, such as a mean of nothing, is `none`.
+/// A number with so many decimals. An undefined number, such as a mean of nothing, is `none`.
 pub fn figure(value: f64, decimals: usize) -> String {
     if value.is_finite() { format!("{value:.decimals$}") } else { "none".to_owned() }
 }
@@ -39,7 +39,7 @@ pub fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// The time that half of them do not exceed.
+/// The median; of an even number of times, the larger one in the middle.
 pub fn median(times: &mut [Duration]) -> Duration {
     times.sort();
     times.get(times.len() / 2).copied().unwrap_or_default()

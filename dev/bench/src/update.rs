@@ -47,7 +47,7 @@ async fn measure(endpoint: &str) -> String {
     crate::table::table(["what", "Fencepost", "GetItem + UpdateItem", "ratio"], [row])
 }
 
-/// The requests of `update_with_retry` without another writer: a read, and a write with the same condition.
+/// The requests of `update_with_retry` without another writer: a read and a write with the same condition.
 async fn read_and_write(client: &Client) {
     let key = || AttributeValue::S("one".to_owned());
     let read = client.get_item().table_name(NAME).key(KEY, key()).consistent_read(true);

@@ -77,7 +77,7 @@ export class History {
     this.request(moment, request, 'lost');
   }
 
-  /** Marks what became of a request. Of a refusal the server says why. */
+  /** Marks the fate of a request. For a refusal, the server gives the reason. */
   request(moment, { text, resend }, kind) {
     const why = kind === 'conflict' ? moment.text : '';
     this.mark({ ...moment, resend, why, text: why ? text : moment.text || text }, kind);

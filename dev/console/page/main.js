@@ -1,4 +1,4 @@
-//! The stories: the list, the settings, and the run of the chosen one, whose name is in the address: `#lost-answers`.
+//! The stories: the list, the settings, and the run of the chosen one, named in the address: `#lost-answers`.
 
 import { el, reducedMotion, setText, svg } from './dom.js';
 import { legend } from './marks.js';
@@ -106,7 +106,7 @@ class Stories {
     Object.entries(this.chosen).forEach(([name, value]) => this.run.choose(name, value));
     setText(this.time, 'The story begins…');
     this.run.start(this.story.name, wanted);
-    // On a small screen what happens is below the settings.
+    // On a small screen the run is below the settings.
     if (this.sides.getBoundingClientRect().top < innerHeight * 0.6) return;
     this.verdict.scrollIntoView({ block: 'start', behavior: reducedMotion.matches ? 'auto' : 'smooth' });
   }
@@ -152,7 +152,7 @@ function slider({ name, label, unit, min, max, step, default: start }) {
   return el('div', { class: 'setting' }, el('label', { for: `set-${name}`, text: label }), input, value);
 }
 
-/** The sliders and the seed of a story. `read()` gives what they say. */
+/** The sliders and the seed of a story. `read()` gives their values. */
 function settings(story) {
   const seed = el('input', {
     type: 'number', id: 'set-seed', name: 'seed', min: 0, max: MOST_SEED, step: 1, required: true, value: story.seed ?? 1,

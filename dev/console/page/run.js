@@ -9,7 +9,7 @@ const AUTO_MS = 12_000;
 /** How long "auto" waits to learn the length of the story before it begins. */
 const AUTO_WAIT_MS = 600;
 const AUTO_LIMITS = [0.01, 10];
-/** A hidden tab gets no animation frames, but its story goes on. */
+/** A hidden tab gets no animation frames. Its story goes on. */
 const HIDDEN_MS = 250;
 
 export const AUTO = 'auto';

@@ -1,4 +1,4 @@
-//! One side of a story: its counters, its time line and its list of what happened.
+//! One side of a story: its counters, its time line and its list of events.
 
 import { el, number, setText, virtual } from './dom.js';
 import { History } from './history.js';
@@ -63,7 +63,7 @@ export class Side {
     return el('div', { class: 'line-box' }, this.scroller, this.hint);
   }
 
-  /** Says what a mark means. */
+  /** Gives the meaning of a mark. */
   read(mark) {
     if (!mark) return;
     const { clients } = this.history;
@@ -93,7 +93,7 @@ export class Side {
     this.changed = true;
   }
 
-  /** Draws what has been shown, as `view` says. */
+  /** Draws the shown moments, as in `view`. */
   draw(view) {
     this.values(this.history.counters);
     this.timeline.show(view);

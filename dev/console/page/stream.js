@@ -1,4 +1,4 @@
-//! What comes from the server: JSON, and the events of a story.
+//! The data from the server: JSON, and the events of a story.
 
 /** An answer that is a problem (RFC 9457). */
 export class Problem extends Error {

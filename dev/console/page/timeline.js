@@ -1,4 +1,4 @@
-//! The time line of one side: a lane per client, drawn on one canvas that shows what is scrolled into view.
+//! The time line of one side: a lane per client, drawn on one canvas that shows the part scrolled into view.
 
 import { MARKS, path } from './marks.js';
 import { virtual } from './dom.js';

@@ -1,8 +1,8 @@
-//! Who may use the page: a visitor who opens it from its own address, and no page of another site.
+//! Access to the page: for a visitor who opens it from its own address, not for a page of another site.
 //!
-//! A page of another site can make a browser send requests to this server. A request may change something, and even a
-//! read costs something. So a browser's request must come from this page itself, or open it. A name that another site
-//! resolves to this machine is refused: only addresses and `localhost` are taken. And no other page may frame this one.
+//! A page of another site can make a browser send requests to this server. A request may change something. Even a read
+//! has a cost. So a browser's request must come from this page itself, or open it. A name that another site resolves to
+//! this machine is refused: only addresses and `localhost` are taken. No other page may frame this one.
 
 use axum::extract::Request;
 use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
@@ -15,7 +15,7 @@ use std::net::SocketAddr;
 /// The header with the token of the page.
 pub const TOKEN: &str = "x-console-token";
 
-/// Refuses what comes from another site. It stands before every route of the page.
+/// Refuses requests from another site. It stands before every route of the page.
 pub async fn guard(request: Request, next: Next) -> Response {
     let mut response = match refusal(request.method(), request.headers()) {
         None => next.run(request).await,
@@ -27,7 +27,7 @@ pub async fn guard(request: Request, next: Next) -> Response {
     response
 }
 
-/// Why a request is refused: the header, and what to do.
+/// The reason for a refusal: the header, with the advice about it.
 fn refusal(method: &Method, headers: &HeaderMap) -> Option<(&'static str, &'static str)> {
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(HOST.as_str()).unwrap_or_default();
@@ -39,7 +39,7 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<(&'static str, &'stat
         _ if opens_page => true,
         (Some(origin), _) => origin.strip_prefix("http://") == Some(host),
         (None, Some(site)) => ["same-origin", "none"].contains(&site),
-        // A browser that does not say so, or no browser. Only the former can be made to by a page, and only to read.
+        // A browser without this header, or no browser. Only the former can be driven by a page, and only to read.
         (None, None) => true,
     };
     if is_own { None } else { Some(("header:origin", "send this request from the page itself")) }
@@ -54,7 +54,7 @@ fn is_address(host: &str) -> bool {
     name.eq_ignore_ascii_case("localhost") || format!("{name}:0").parse::<SocketAddr>().is_ok()
 }
 
-/// A token that no page of another site knows.
+/// A token unknown to pages of other sites.
 ///
 /// # Errors
 /// The operating system has no random numbers.
@@ -69,7 +69,7 @@ pub fn has_token(headers: &HeaderMap, token: &str) -> bool {
     headers.get(TOKEN).is_some_and(|sent| sent.as_bytes() == token.as_bytes())
 }
 
-/// A refusal as `application/problem+json` (RFC 9457). `detail` says what to do.
+/// A refusal as `application/problem+json` (RFC 9457). `detail` gives the advice.
 pub fn problem(status: StatusCode, code: &str, field: &str, detail: &str) -> Response {
     let body = json!({
         "type": "about:blank",

@@ -42,12 +42,12 @@ const QUEUE: usize = 60;
 /// The most moments in one event.
 const BATCH: usize = 256;
 
-/// What the page says about the program that serves it.
+/// The facts about the serving program, for display on the page.
 #[derive(Clone, Debug)]
 pub struct About {
     /// The address of the functions.
     pub functions_url: String,
-    /// What the functions' `DynamoDB` is, such as "DynamoDB in memory".
+    /// The kind of the functions' `DynamoDB`, such as "DynamoDB in memory".
     pub dynamodb: String,
     /// Its address.
     pub endpoint: String,
@@ -153,7 +153,7 @@ fn event(name: &str, data: &Value) -> Result<Event, Infallible> {
     Ok(Event::default().event(name).data(data.to_string()))
 }
 
-/// What a play tells, as fast as it comes. When the response is dropped, the play is stopped.
+/// The events of a play, as fast as they come. When the response is dropped, the play is stopped.
 fn tell(told: Receiver<Told>) -> Response {
     let state = (told, Vec::new().into_iter().peekable(), false);
     let events = unfold(

@@ -4,7 +4,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::response::{IntoResponse, Response};
 
-/// The page may load from its own address only, and no other page may frame it.
+/// The page may load from its own address only. No other page may frame it.
 const POLICY: &str = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
 
 const INDEX: &str = include_str!("../page/index.html");

@@ -14,7 +14,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// A number that every caller raises by one. Its row remembers the last `R` writes, and an add may be `R / 2` late.
+/// A number raised by one by every caller. Its row remembers the last `R` writes. An add may be `R / 2` late.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Hot<const R: u64> {
     count: u64,
@@ -30,13 +30,13 @@ impl<const R: u64> Record for Hot<R> {
 /// The processes in which the callers are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callers {
-    /// All callers share one store, as in a service that answers many requests at once.
+    /// All callers share one store, as in a service with many requests at once.
     OneStore,
-    /// Each caller has a store of its own, as in functions that answer one request at a time.
+    /// Each caller has a store of its own, as in functions with one request at a time.
     OwnStores,
 }
 
-/// Lets `count` callers that know nothing yet add at once to one item, with R = 64. All randomness comes from `seed`.
+/// Lets `count` cold callers add at once to one item, with R = 64. All randomness comes from `seed`.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
@@ -52,7 +52,7 @@ pub fn at_once(callers: Callers, count: usize, hop: Duration, seed: u64) -> Outc
     })
 }
 
-/// Lets one caller that knows the item already add to it `count` times, one after another.
+/// Lets one warm caller add to the item `count` times, one after another.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
@@ -69,7 +69,7 @@ pub fn one_after_another(count: usize, hop: Duration, seed: u64) -> Outcome {
     })
 }
 
-/// Lets callers of one store that knows the item add to it at a steady rate for this time.
+/// Lets callers of one warm store add to the item at a steady rate for this time.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
@@ -83,8 +83,8 @@ pub fn steady(per_second: u32, time: Duration, hop: Duration, seed: u64) -> Outc
     })
 }
 
-/// Measures the write units of each add to an item, whose own attributes and key have this size. The row remembers `R`
-/// writes and has had more than that. Other clients add `per_second`, for this time.
+/// Measures the write units of each add to an item with this size of its own attributes and key. The row remembers `R`
+/// writes and has had more than `R`. Other clients add `per_second`, for this time.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
@@ -104,7 +104,7 @@ pub fn units<const R: u64>(bytes: usize, per_second: f64, time: Duration, hop: D
     })
 }
 
-/// One item, and the callers that add to it.
+/// One item with the callers that add to it.
 struct Scene<const R: u64> {
     wire: Wire,
     begun: Instant,
@@ -113,7 +113,7 @@ struct Scene<const R: u64> {
 }
 
 impl<const R: u64> Scene<R> {
-    /// Creates the item, whose attributes and key have this size or a little more.
+    /// Creates the item, with attributes and key of this size or a little more.
     async fn new(wire: Wire, seed: u64, bytes: usize) -> Self {
         let seeds = RefCell::new(fastrand::Rng::with_seed(seed));
         let scene = Scene { wire, begun: Instant::now(), seeds, outcome: Rc::default() };
@@ -124,7 +124,7 @@ impl<const R: u64> Scene<R> {
         scene
     }
 
-    /// The table of a store that knows nothing yet.
+    /// The table of a store with an empty memory.
     fn table(&self) -> Table<Hot<R>> {
         let (begun, base) = (self.begun, SystemTime::UNIX_EPOCH + Duration::from_hours(500_000));
         let chance = Mutex::new(self.seeds.borrow_mut().fork());
@@ -133,7 +133,7 @@ impl<const R: u64> Scene<R> {
         store.with_rng(Rng::new(random)).table(NAME)
     }
 
-    /// The table of a store that knows the item.
+    /// The table of a store with the item in memory.
     async fn warm_table(&self) -> Table<Hot<R>> {
         let table = self.table();
         table.get("one").await.expect("an answer").expect("an item");
@@ -189,7 +189,7 @@ impl<const R: u64> Scene<R> {
     }
 }
 
-/// Adds one. Returns whether that was acknowledged.
+/// Adds one. Returns whether the add was acknowledged.
 async fn add<const R: u64>(table: &Table<Hot<R>>) -> bool {
     table.add("one", &Add::to("count", 1, ..)).await.is_ok()
 }

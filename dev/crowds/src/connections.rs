@@ -1,4 +1,5 @@
-//! Measures slow connections: a handshake that takes most of a second, late answers, and a pool that died in a freeze.
+//! Measures slow connections: a handshake that takes most of a second, late answers, and a pool of connections dead
+//! after a freeze.
 //!
 //! Time is virtual, as in [`crate::crowd`].
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the way compared with does")]
@@ -19,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 pub const HANDSHAKE: Duration = Duration::from_millis(800);
 /// The time by which an answer is late.
 pub const LATE: Duration = Duration::from_millis(200);
-/// The connections of a pool that died.
+/// The dead connections of a pool.
 pub const DEAD: usize = 4;
 
 /// A way to wait for answers.
@@ -27,9 +28,9 @@ pub const DEAD: usize = 4;
 pub enum Way {
     /// `update_with_retry`, with the default policy.
     Fencepost,
-    /// Reads and writes with timeouts. A timeout drops the send, and the request is sent again after a pause: 150 ms if
-    /// the client was answered in the last minute, else 2 s, twice as long after each lost answer. The pause is between
-    /// 0 and 20 ms, and its bound doubles too.
+    /// Reads and writes with timeouts. A timeout drops the send, and after a pause the request is sent again. The
+    /// timeout is 150 ms if the client was answered in the last minute and otherwise 2 s. It doubles after each lost
+    /// answer. The pause is between 0 and 20 ms, with a bound that doubles too.
     HangUp,
 }
 
@@ -38,11 +39,11 @@ pub enum Way {
 pub enum Trouble {
     /// None: one open connection, and answers in time.
     None,
-    /// The client has no connection, and the answer to the read is [`LATE`].
+    /// The client has no connection. The answer to the read is [`LATE`].
     ColdAndLateRead,
-    /// The client has one connection, and the answer to the write is [`LATE`].
+    /// The client has one connection. The answer to the write is [`LATE`].
     LateWrite,
-    /// The client has two connections, and the answer to the write is lost.
+    /// The client has two connections. The answer to the write is lost.
     LostWrite,
     /// The process was frozen for so long, and [`DEAD`] connections died.
     Freeze(Duration),
@@ -53,9 +54,9 @@ pub enum Trouble {
 pub struct Cost {
     /// The time of the update.
     pub time: Duration,
-    /// The sends that were given up, or whose connection broke.
+    /// The number of sends given up or cut off by a broken connection.
     pub lost: u32,
-    /// The requests, and the connections that were opened.
+    /// The number of requests and of opened connections.
     pub counts: Counts,
 }
 
@@ -80,7 +81,7 @@ async fn updated(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
         Store::new(&pool.client()).with_clock(clock).with_rng(rng.clone()).table::<Counter>(NAME)
     };
     let mut table = new_process();
-    // The first request opens a connection, so the client knows how long that takes.
+    // The first request opens a connection. So the client knows how long this takes.
     table::create(&table, "one").await;
     let mut answered = Some(Instant::now());
     match trouble {
@@ -114,8 +115,8 @@ async fn updated(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
     Cost { time: began.elapsed(), lost, counts: pool.take_counts() }
 }
 
-/// The way that hangs up. Returns the sends of the write that were given up, or whose connection broke. It takes a
-/// refusal after a lost answer for its own write, which is right only because nobody else writes here.
+/// The way to hang up. Returns the number of sends of the write given up or cut off by a broken connection. It takes a
+/// refusal after a lost answer for its own write, which is right only because there is no other writer here.
 async fn read_and_write(client: &Client, answered: &mut Option<Instant>, mut rng: fastrand::Rng) -> u32 {
     let id = || AttributeValue::S("one".to_owned());
     let mut patience = HungUp::default();

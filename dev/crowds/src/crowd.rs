@@ -1,7 +1,7 @@
-//! Measures requests and time per success if many writers begin at once on one item, and each writes once.
+//! Measures requests and time per success for many writers that begin at once on one item and write once each.
 //!
-//! Time is the paused clock of tokio, and all randomness comes from the seed. The network takes exactly its hops, and
-//! everything else takes no time. So a seed gives the same numbers on every machine.
+//! Time is the paused clock of tokio, and all randomness comes from the seed. The network takes exactly its hops. All
+//! other work takes no time. So a seed gives the same numbers on every machine.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the loops compared with do")]
 
 use crate::table::{self, ALLOWANCE, Counter, KEY, NAME};
@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// A way to change an item that others change too.
+/// A way to change an item among other writers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Strategy {
     /// `update_with_retry`, with the default policy.

@@ -1,5 +1,5 @@
-//! Measures leases: the cost of a cycle, many callers that wait for one key, an acquire whose answer is lost, and the
-//! death of a holder.
+//! Measures leases: the cost of a cycle, many waiting callers for one key, an acquire with a lost answer and the death
+//! of a holder.
 //!
 //! Time is virtual, as in [`crate::crowd`]. Every client is separate.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
@@ -14,9 +14,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// The number of callers that wait for one key.
+/// The number of callers in wait for one key.
 pub const WAITERS: usize = 20;
-/// The time that each of them works under the lease.
+/// The time of each one's work under the lease.
 pub const WORK: Duration = Duration::from_millis(20);
 /// The length of the lease for which they wait.
 pub const WAITED_FOR: Duration = Duration::from_secs(1);
@@ -47,9 +47,9 @@ pub struct Wait {
 /// The time without a holder after the death of a holder.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Succession {
-    /// The time from the death to the answer that another caller has the lease.
+    /// The time from the death until another caller is told that it has the lease.
     pub after_death: Duration,
-    /// The part of that time after the lease had ended and the clock skew had passed.
+    /// The part of this time after the end of the lease and the clock skew.
     pub after_free: Duration,
 }
 
@@ -164,7 +164,7 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
     })
 }
 
-/// The engine, and the settings for its clients.
+/// The engine with the settings for its clients.
 struct World {
     wire: Wire,
     begun: Instant,

@@ -1,10 +1,10 @@
-//! Crowds of callers on virtual time. Tests assert what they count, and `cargo dev bench` measures it.
+//! Crowds of callers on virtual time. Tests check the counts; `cargo dev bench` prints them.
 //!
 //! - [`adds`]: adds to one item, at once and steadily.
 //! - [`connections`]: slow handshakes, late answers and dead connections. [`pool`] simulates them.
-//! - [`crowd`]: writers that all begin at once on one item.
-//! - [`leases`]: leases that are acquired, waited for, lost and left behind.
-//! - [`orders`]: orders that many clients place at once, with and without lost answers.
+//! - [`crowd`]: writers that start at once on one item.
+//! - [`leases`]: leases acquired, waited for, lost and left behind.
+//! - [`orders`]: orders of many clients at once, with and without lost answers.
 //!
 //! All of them send over [`wire`] to the [`table`]s of an engine.
 

@@ -1,9 +1,9 @@
-//! Measures clients that place orders at once, with `place-order` and in the usual way: the cost, and whether the table
-//! has as many orders as were acknowledged.
+//! Measures clients that place orders at once, with `place-order` and in the usual way: the cost, and the orders in the
+//! table against the acknowledged ones.
 //!
 //! Time is virtual, as in [`crate::crowd`]. With losses, one answer in 50 is lost at each of two places. Between the
-//! table and the function, the connection breaks. Between the function and its client, the answer vanishes, and the
-//! client asks again.
+//! table and the function, the connection breaks. Between the function and its client, the answer vanishes; the client
+//! asks again.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the code compared with does")]
 
 use crate::table::{self, ORDERS, PRODUCTS};
@@ -24,13 +24,13 @@ use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// The number of clients that place orders at once.
+/// The number of clients with orders at once.
 pub const CLIENTS: usize = 20;
 
 const STOCK: i64 = 1_000_000_000;
-/// The number of times that a client asks for one order before it gives up.
+/// How often a client asks for one order before it gives up.
 const ASKS: usize = 20;
-/// The number of times that the usual way reads again after a cancelled transaction.
+/// How often the usual way reads again after a cancelled transaction.
 const RETRIES: u32 = 7;
 
 /// A way to place an order.
@@ -39,12 +39,12 @@ pub enum Way {
     /// The function `place-order`.
     Fencepost,
     /// The bare SDK with its standard retries and tokens. Reads the product. Then one transaction writes the product,
-    /// if it is still at that version, and puts the order under a random id. After a cancellation, waits between 0 and
-    /// 2^n x 25 ms and reads again, at most 7 times.
+    /// if it is still at the same version, and puts the order under a random id. After a cancellation, waits between 0
+    /// and 2^n x 25 ms and reads again, at most 7 times.
     Usual,
 }
 
-/// What the clients order, and what disturbs them.
+/// The products on order, and the disturbances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scene {
     /// Each order is for one of so many products.
@@ -59,19 +59,19 @@ pub struct Scene {
 /// The result for all clients.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// Orders whose success a client has heard.
+    /// Orders with a success heard by their clients.
     pub acknowledged: u64,
     /// Orders in the table.
     pub held: u64,
-    /// The stock that was taken. Each order takes 1.
+    /// The stock taken. Each order takes 1.
     pub taken: i64,
-    /// Orders that a client gave up without knowing what became of them.
+    /// Orders given up by a client without knowledge of their fate.
     pub gave_up: u64,
     /// Answers with an unknown outcome. The client finds out by asking again.
     pub unknown: u64,
     /// Answers that nothing was applied. The client asks again.
     pub failed: u64,
-    /// Answers that were lost between the function and the client.
+    /// Answers lost between the function and the client.
     pub unheard: u64,
     /// Requests to the tables.
     pub requests: u32,
@@ -267,7 +267,7 @@ async fn create(client: &Client, products: usize) {
     }
 }
 
-/// Every row of the table. Keeps only the attributes that are numbers, as text.
+/// Every row of the table. Keeps only numeric attributes, as text.
 async fn scan(client: Client, table: &str) -> Vec<BTreeMap<String, String>> {
     let mut rows = Vec::new();
     let mut start = None;

@@ -51,7 +51,7 @@ pub enum Fate {
     Answered,
     /// It is answered so much later.
     Late(Duration),
-    /// It is carried out, and no answer arrives.
+    /// It is carried out without an answer.
     AnswerLost,
     /// It never arrives.
     Dropped,
@@ -64,9 +64,9 @@ pub enum Fate {
 pub struct Counts {
     /// The requests.
     pub requests: u32,
-    /// The connections whose handshake began.
+    /// The connections opened, from the start of the handshake on.
     pub opened: u32,
-    /// The most requests that were in flight together.
+    /// The most requests in flight together.
     pub most_in_flight: u32,
 }
 
@@ -77,7 +77,7 @@ impl fmt::Debug for Pool {
 }
 
 impl Pool {
-    /// Creates a pool without connections. `answer` carries out the requests that arrive. A request takes `hop` in each
+    /// Creates a pool without connections. `answer` carries out the arriving requests. A request takes `hop` in each
     /// direction.
     pub fn new(
         handshake: Duration,

@@ -1,4 +1,4 @@
-//! The tables that the benchmarks use, and the counter in one of them.
+//! The tables of the benchmarks, with the counter in one of them.
 
 use dynoxide::Database;
 use fencepost::{Call, Deadline, Record, Table};
@@ -9,21 +9,21 @@ use std::time::Duration;
 
 /// The name of the table.
 pub const NAME: &str = "Devices";
-/// The partition key of the table, which is that of `device-state`.
+/// The partition key of the table, the same as in `device-state`.
 pub const KEY: &str = "deviceId";
 /// The table of idempotency keys in the environment of `device-state`. No benchmark uses it.
 pub const RECORDS: &str = "IdempotencyRecords";
-/// The table of products, whose key is `productId`.
+/// The table of products, with the key `productId`.
 pub const PRODUCTS: &str = "Products";
-/// The table of orders, whose key is `orderId`.
+/// The table of orders, with the key `orderId`.
 pub const ORDERS: &str = "Orders";
-/// The table of leases, whose key is `leaseKey`.
+/// The table of leases, with the key `leaseKey`.
 pub const LEASES: &str = "Leases";
 
-/// The time that a call has of Lambda's 10 s.
+/// The time for a call, out of Lambda's 10 s.
 pub const ALLOWANCE: Duration = Duration::from_millis(9750);
 
-/// A number that every writer raises by one.
+/// A number raised by one by every writer.
 #[derive(Clone, Serialize, Deserialize, Debug)]
 pub struct Counter {
     /// The number.
@@ -54,7 +54,7 @@ pub fn engine() -> Database {
     db
 }
 
-/// A call with the time that a Lambda invocation usually has.
+/// A call with the usual time of a Lambda invocation.
 #[must_use]
 pub fn call() -> Call {
     Call::new(Deadline::within(ALLOWANCE))
@@ -68,12 +68,12 @@ pub async fn create(table: &Table<Counter>, id: &str) {
     table.create(id, &Counter { count: 0 }).await.expect("a new counter");
 }
 
-/// Raises the counter by one. Returns whether that was acknowledged.
+/// Raises the counter by one. Returns whether this was acknowledged.
 pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
     raise_in(table, id, &call()).await
 }
 
-/// Raises the counter by one in this call. Returns whether that was acknowledged.
+/// Raises the counter by one in this call. Returns whether this was acknowledged.
 pub async fn raise_in(table: &Table<Counter>, id: &str, call: &Call) -> bool {
     let decide = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
     table.in_call(call).update_with_retry(id, decide).await.is_ok()

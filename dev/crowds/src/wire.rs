@@ -20,7 +20,7 @@ use std::time::Duration;
 /// A connection to the engine that takes `hop` in each direction.
 ///
 /// A transaction works for another `hop`. Another transaction or a single write on one of its items in that time gets
-/// `TransactionConflict`, as on AWS. The engine itself never returns that.
+/// `TransactionConflict`, as on AWS. The engine itself never returns it.
 #[derive(Clone)]
 pub struct Wire {
     db: Database,
@@ -82,7 +82,7 @@ impl Wire {
         self.units.as_ref().map_or(0, |units| units.swap(0, SeqCst))
     }
 
-    /// Returns a wire to the same engine that loses one answer in 50: the request is applied, and the connection
+    /// Returns a wire to the same engine that loses one answer in 50: the request is applied, but its connection
     /// breaks.
     #[must_use]
     pub fn losing(&self, chance: fastrand::Rng) -> Self {
@@ -185,8 +185,7 @@ impl Wire {
     }
 }
 
-/// The item that each step updates. `None` for a step that creates an item, because no other transaction uses that
-/// item.
+/// The item that each step updates. `None` for a step that creates an item, because no other transaction uses the item.
 fn updated_items(body: &[u8]) -> Vec<Option<String>> {
     let body: Value = serde_json::from_slice(body).unwrap_or_default();
     let item = |step: &Value| step.get("Update").map(address);

@@ -158,7 +158,7 @@ pub struct Row {
 pub struct Whole {
     /// The table.
     pub target: Target,
-    /// What to do with each row.
+    /// The task for each row.
     pub task: Task,
     /// Whether to write, and not only to count.
     pub write: bool,

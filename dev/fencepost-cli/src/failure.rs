@@ -1,9 +1,9 @@
-//! [`Failure`]: one sentence that says what went wrong and what to do about it.
+//! [`Failure`]: one sentence with the fault and the remedy.
 
 use std::error::Error;
 use std::{fmt, io};
 
-/// A failure that ends the run. The sentence goes to the terminal, and the exit code to the shell.
+/// A failure that ends the run. The sentence goes to the terminal. The exit code goes to the shell.
 #[derive(Debug)]
 pub struct Failure {
     sentence: String,

@@ -39,7 +39,7 @@ fn part(value: &Value) -> Option<AttributeValue> {
     typed(kind, value.as_str()?)
 }
 
-/// The part of a key that has this type and this text. Bytes are base64.
+/// The part of a key with this type and this text. Bytes are base64.
 #[must_use]
 pub fn typed(kind: &str, text: &str) -> Option<AttributeValue> {
     match kind {

@@ -13,7 +13,7 @@ use std::io::Write;
 /// Explains one row.
 ///
 /// # Errors
-/// The table is not there, it has no such row, or the output cannot be written.
+/// The table or the row is not there, or the output cannot be written.
 pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Failure> {
     let Target { table: name, json, .. } = &options.target;
     let table = Table::find(&options.target).await?;
@@ -34,13 +34,13 @@ pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Fail
 /// Goes over all rows of a table. `progress` gets a line after each page.
 ///
 /// # Errors
-/// The table is not there, it refuses a request, the task is not for it, or the output cannot be written.
+/// The table is not there, a request is refused, the task does not fit the table, or the output cannot be written.
 pub async fn whole_table(options: &Whole, out: &mut impl Write, progress: impl FnMut(&str)) -> Result<(), Failure> {
     let table = Table::find(&options.target).await?;
     run_on(&table, options, out, progress).await.map(|_| ())
 }
 
-/// The same on a table that was found before. Returns what was found.
+/// The same on a table found before. Returns the counts.
 ///
 /// # Errors
 /// See [`whole_table`].
@@ -64,7 +64,7 @@ pub async fn run_on(
                 say_row(&row, options.target.json, out)?;
             }
         }
-        // What was written before the place is kept is said again after an interruption, and nothing is left out.
+        // Lines written before the place is kept are repeated after an interruption. So none is left out.
         out.flush()?;
         if let (Some(state), Position::After(key)) = (&state, run.position()) {
             state.keep(key, run.so_far())?;

@@ -1,4 +1,4 @@
-//! What the tool says: rows, progress and the summary.
+//! The output of the tool: rows, progress and the summary.
 
 use crate::args::{Whole, name_of};
 use crate::json;
@@ -31,7 +31,7 @@ fn indented(lines: &str) -> String {
     lines.lines().fold(String::new(), |text, line| text + "  " + line + "\n")
 }
 
-/// What was found, in one line.
+/// The counts, in one line.
 #[must_use]
 pub fn rows(task: Task, found: &Found) -> String {
     let kinds = [

@@ -1,4 +1,4 @@
-//! [`State`]: the place of a run, in a file, so that the same command goes on after an interruption.
+//! [`State`]: the place of a run in a file. After an interruption, the same command goes on from there.
 
 use crate::args::{Whole, name_of};
 use crate::failure::Failure;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug)]
 pub struct State {
     file: PathBuf,
-    /// What must be the same for the run to go on.
+    /// The settings that must be the same for the run to go on.
     command: Value,
 }
 
@@ -33,7 +33,7 @@ impl State {
     /// The place at which the run was interrupted. `None` if the run has not begun.
     ///
     /// # Errors
-    /// The file cannot be read, or it belongs to another run.
+    /// The file cannot be read or belongs to another run.
     pub fn read(&self) -> Result<Option<(Key, Found)>, Failure> {
         let file = self.file.display();
         let text = match fs::read_to_string(&self.file) {
@@ -50,7 +50,7 @@ impl State {
         place.map(Some).ok_or_else(|| Failure::new(format!("{file} is damaged: remove it, and begin at the start.")))
     }
 
-    /// Keeps this place. An interruption leaves the place before or this one, and nothing between.
+    /// Keeps this place. An interruption leaves either the place before or this one.
     ///
     /// # Errors
     /// The file cannot be written.

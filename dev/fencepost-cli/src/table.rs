@@ -9,14 +9,14 @@ use aws_sdk_dynamodb::config::Credentials;
 use fencepost::lambda::https_client;
 use std::env;
 
-/// What is sent to another endpoint if the user has no credentials. Local engines do not check signatures.
+/// The credentials for another endpoint if the user has none. Local engines do not check signatures.
 const PLACEHOLDER: &str = "local";
 
-/// A table that is there.
+/// An existing table.
 pub struct Table {
     /// A client for its DynamoDB.
     pub client: Client,
-    /// Its id. A table that was made anew under the same name has another one.
+    /// Its id. Another table under the same name has another id.
     pub id: Option<String>,
     /// The names of the attributes that are its key: the partition key first.
     pub key: &'static [&'static str],
@@ -28,7 +28,7 @@ impl Table {
     /// Finds the table.
     ///
     /// # Errors
-    /// There is no region, no DynamoDB answers, or it has no such table.
+    /// There is no region, no answer from DynamoDB or no such table.
     pub async fn find(target: &Target) -> Result<Self, Failure> {
         Self::described_by(client(target.endpoint.as_deref()).await?, &target.table).await
     }
@@ -36,7 +36,7 @@ impl Table {
     /// Finds the table through this client.
     ///
     /// # Errors
-    /// No DynamoDB answers, or it has no such table.
+    /// There is no answer from DynamoDB or no such table.
     pub async fn described_by(client: Client, name: &str) -> Result<Self, Failure> {
         let answer = client.describe_table().table_name(name).send().await.map_err(|error| {
             let reason = reason(&error);

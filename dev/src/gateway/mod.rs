@@ -1,6 +1,6 @@
-//! In front of the functions of this process: their routes as API Gateway serves them, and the Invoke API of Lambda.
+//! In front of the functions of this process: their routes as API Gateway serves them, with the Invoke API of Lambda.
 //!
-//! A request becomes an event of the payload format 2.0, and the answer of the function a response. Source:
+//! A request becomes an event of the payload format 2.0. The answer of the function becomes a response. Source:
 //! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
 
 use std::{collections::BTreeMap, sync::Arc};
@@ -41,7 +41,7 @@ pub async fn listen(port: u16) -> Result<TcpListener, Failure> {
     })
 }
 
-/// Answers each route of the template with its function, and each function by its name.
+/// Leads each route of the template to its function, and each Invoke request to the function of its name.
 pub fn routes(template: &Template, functions: &Functions) -> Router {
     let mut paths = BTreeMap::<_, BTreeMap<_, _>>::new();
     for function in &template.functions {
@@ -67,7 +67,7 @@ struct At {
     functions: Functions,
 }
 
-/// What a client has sent to a path.
+/// A client's request to a path.
 struct Sent<'a> {
     method: &'a Method,
     path: &'a str,
@@ -128,7 +128,7 @@ fn event(at: &str, sent: Sent<'_>) -> Value {
         },
         "isBase64Encoded": is_base64,
     });
-    // API Gateway leaves out what a request does not have.
+    // API Gateway leaves out the parts missing in a request.
     if !cookies.is_empty() {
         event["cookies"] = json!(cookies.iter().flat_map(|cookies| cookies.split("; ")).collect::<Vec<_>>());
     }
@@ -157,7 +157,7 @@ fn joined(pairs: impl Iterator<Item = (String, String)>) -> Value {
     Value::Object(joined)
 }
 
-/// Whether API Gateway hands on the body as it is. All else comes in base64.
+/// Whether API Gateway hands on the body as it is. All other bodies come in base64.
 fn is_text(headers: &HeaderMap) -> bool {
     let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default().to_ascii_lowercase();
     let kind = kind.split(';').next().unwrap_or_default().trim();
@@ -204,13 +204,13 @@ async fn invoke(State(functions): State<Functions>, Path(name): Path<String>, ev
     }
 }
 
-/// What API Gateway answers to a function that has failed. It does not say why.
+/// The answer of API Gateway after a failure of the function, without a reason.
 fn broken(error: &str) -> Response {
     tracing::error!(error, "an invocation has failed");
     says(StatusCode::INTERNAL_SERVER_ERROR, "Internal Server Error")
 }
 
-/// What API Gateway answers by itself.
+/// An answer of API Gateway's own.
 fn says(status: StatusCode, message: &str) -> Response {
     (status, [(CONTENT_TYPE, "application/json")], json!({"message": message}).to_string()).into_response()
 }

@@ -142,7 +142,7 @@ async fn every_route_of_the_template_is_answered_by_its_function_and_nothing_els
         let is_own = answer.starts_with("HTTP/1.1 20") || answer.contains("application/problem+json");
         assert!(is_own, "{file}: {answer}");
     }
-    // The gateway decodes a parameter, and its function sees it whole.
+    // The gateway decodes a parameter. The function sees it whole.
     let acquire = r#"{"holder":"ann","ttlSeconds":30}"#;
     let acquired = send(gateway, "PUT /leases/l%2D1", acquire).await;
     assert!(acquired.contains(r#""leaseKey":"l-1""#), "{acquired}");

@@ -19,10 +19,10 @@ use crate::{
     template::{Index, KeyAttribute, Table},
 };
 
-/// Creates missing tables and missing indexes, and checks the keys of those that exist.
+/// Creates missing tables and missing indexes, and checks the keys of the existing ones.
 ///
 /// # Errors
-/// No DynamoDB answers, it refuses a request, or an existing table or index has another key.
+/// No DynamoDB answers, a request is refused, or an existing table or index has another key.
 pub async fn create(dynamodb: &DynamoDb, tables: &[Table]) -> Result<(), Failure> {
     let client = dynamodb.client().await;
     for table in tables {

@@ -56,7 +56,7 @@ async fn a_table_is_created_with_its_indexes_and_one_of_an_earlier_day_gets_them
             create(&dynamodb, &[table(vec![by_owner("at")])]).await.expect("the same or one index more");
         }
         put(&dynamodb, "b").await;
-        // Its key, that of the table, and what it includes: the note is not there.
+        // Its key, the key of the table and the included attributes: the note is not there.
         assert_eq!(listed(&dynamodb).await, [("a".to_owned(), 4), ("b".to_owned(), 4)]);
     }
 }

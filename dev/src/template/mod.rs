@@ -17,8 +17,8 @@ pub const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 /// The parameter of the template that takes the functions to another DynamoDB.
 pub const DYNAMODB_ENDPOINT: &str = "DynamoDBEndpoint";
 
-/// The variables that `cargo dev` does not take from the template. [`crate::functions`] names a namespace so that the page can
-/// show the metrics, and the endpoint is that of the DynamoDB that it starts.
+/// The variables that `cargo dev` does not take from the template. [`crate::functions`] names a namespace so that the
+/// page can show the metrics; the endpoint is the one of its own DynamoDB.
 const OWN_VARIABLES: [&str; 2] = ["METRICS_NAMESPACE", "AWS_ENDPOINT_URL_DYNAMODB"];
 
 /// The tables and functions of a SAM template, in the order of the file.
@@ -82,7 +82,7 @@ pub struct Function {
     pub permissions: Vec<Permission>,
     /// Its HTTP routes, in the order of the file.
     pub routes: Vec<Route>,
-    /// The logical ids of the queues whose messages it gets, in batches.
+    /// The logical ids of the queues from which it gets messages, in batches.
     pub queues: Vec<String>,
 }
 
@@ -224,7 +224,7 @@ fn read_table(id: &str, table: &Place<'_>) -> Result<Table, Failure> {
     Ok(Table { name: id.to_owned(), key, indexes, ttl_attribute })
 }
 
-/// Reads the key of a table or of an index, whose attributes have these kinds.
+/// Reads the key of a table or of an index, with attributes of these kinds.
 fn read_key(place: &Place<'_>, kinds: &BTreeMap<String, String>) -> Result<Vec<KeyAttribute>, Failure> {
     let mut key = Vec::new();
     for attribute in place.require(&["KeySchema"])?.items()? {
@@ -279,8 +279,8 @@ fn read_function(
     Ok(Function { logical_id: id.to_owned(), name, environment, timeout_seconds, permissions, routes, queues })
 }
 
-/// Reads explicit statements only. A managed policy or a policy template is refused, because the file does not show
-/// what it allows, and it allows more than is used.
+/// Reads explicit statements only. A managed policy or a policy template is refused, because it allows more than is
+/// used, and the file does not show its permissions.
 fn read_permissions(function: &Place<'_>) -> Result<Vec<Permission>, Failure> {
     let mut permissions = Vec::new();
     let Some(policies) = function.get(&["Properties", "Policies"]) else {

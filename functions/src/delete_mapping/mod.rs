@@ -1,8 +1,7 @@
 //! The function `delete-mapping`: delayed deletes of host mappings, from a queue.
 //!
-//! The table decides what a task deletes and what it leaves alone (see `fencepost::lww`). So a task may arrive late,
-//! twice, and after newer ones. Tasks for one address are folded into the newest, which does all that the others ask
-//! for.
+//! The table decides which instances a task deletes (see `fencepost::lww`). So a task may arrive late, twice, and after
+//! newer ones. Tasks for one address are folded into the newest, which does the work of the others too.
 
 pub mod task;
 

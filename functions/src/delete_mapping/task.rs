@@ -1,4 +1,4 @@
-//! The task in a message, and the folding of tasks for one address. No I/O.
+//! The task in a message, with the folding of tasks for one address. No I/O.
 
 use fencepost::Timestamp;
 use fencepost::http::{Fields, Ip, Problem};
@@ -26,7 +26,7 @@ pub fn parse_task(body: &str, now: Timestamp) -> Result<Task, Problem> {
     Ok(Task { ip, instance: OrderKey { order, name } })
 }
 
-/// Returns the position of the newest task of each address. That task does all that the others of the address ask for.
+/// Returns the position of the newest task of each address. This task does the work of the others of the address too.
 #[must_use]
 pub fn newest_of_each<'a>(tasks: impl Iterator<Item = (usize, &'a Task)>) -> BTreeMap<Ip, usize> {
     let mut newest = BTreeMap::<Ip, (usize, &Task)>::new();

@@ -142,15 +142,15 @@ pub struct Adjustment {
     pub attribute: String,
     /// The number to add.
     pub by: Decimal,
-    /// The lowest result that is allowed.
+    /// The lowest allowed result.
     pub min: Option<Decimal>,
-    /// The highest result that is allowed.
+    /// The highest allowed result.
     pub max: Option<Decimal>,
     /// The behaviour at a limit.
     pub on_limit: OnLimit,
 }
 
-/// The behaviour of an adjustment whose result is outside its limits.
+/// The behaviour of an adjustment with a result outside its limits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OnLimit {
     /// The adjustment is refused.
@@ -205,14 +205,14 @@ impl From<Refusal> for Problem {
     }
 }
 
-/// The attribute of a device whose state has a wide number at its top level.
+/// The attribute of a device with a wide number at the top level of its state.
 ///
-/// DynamoDB adds with 38 digits, and the engines disagree about sums that need more. A number that is not wide has at
-/// most 18 decimals and is at most 10^18 in size, so the sum of two such numbers needs at most 38 digits. A device with
-/// this attribute is adjusted at a version instead, by [`decide_adjust`].
+/// DynamoDB adds with 38 digits, while the engines disagree about longer sums. A number that is not wide has at most 18
+/// decimals and is at most 10^18 in size, which keeps the sum of two such numbers within 38 digits. A device with this
+/// attribute is adjusted at a version instead, by [`decide_adjust`].
 const WIDE_NUMBERS: &str = "wideNumbers";
 
-/// Marks a device whose state has a wide number at its top level.
+/// Marks a device with a wide number at the top level of its state.
 fn mark_wide(attributes: &mut Attributes, state: &Object) -> Result<(), Source> {
     if state.numbers().iter().any(is_wide) {
         attributes.insert(WIDE_NUMBERS.to_owned(), serde_dynamo::to_attribute_value(true)?);
@@ -262,8 +262,8 @@ pub fn decide_patch(device: &Device, patch: &Object, now: Timestamp) -> Result<O
 
 /// Adds to one number of the state, exactly, within limits.
 ///
-/// Compares the limits with the exact sum before it must fit into an item. So a clamp that ends at a limit never fails
-/// because of digits that nobody wants to keep.
+/// Compares the limits with the exact sum before it must fit into an item. So a clamp at a limit never fails because of
+/// digits dropped by the clamp.
 ///
 /// # Errors
 /// [`Refusal::NotANumber`], [`Refusal::LimitReached`], [`Refusal::NotRepresentable`], [`Refusal::TooManyValues`].
@@ -293,7 +293,7 @@ pub fn decide_status(device: &Device, status: Status, now: Timestamp) -> Result<
 /// change.
 ///
 /// A configuration that the device already has is not a change. The answer is the device as it is. The interval does
-/// not apply, and does not start again. So a client whose answer was lost can repeat its request, and gets a success
+/// not apply, and does not start again. So after a lost answer a client can repeat its request. It gets a success
 /// instead of `changed_too_recently`.
 ///
 /// # Errors
@@ -321,8 +321,8 @@ pub fn decide_config(
     Ok(put_if_changed(device, next, now))
 }
 
-/// Writes the next state, unless it is the same. One with too many values is refused, so that every state that is written
-/// here can also be changed here.
+/// Writes the next state, unless it is the same. One with too many values is refused, so that every state written here
+/// can also be changed here.
 fn put_state(device: &Device, state: Object, now: Timestamp) -> Result<Option<Device>, Refusal> {
     if state != device.state && state.count() > MAX_VALUES {
         return Err(Refusal::TooManyValues);

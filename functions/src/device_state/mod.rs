@@ -54,7 +54,7 @@ impl App {
     /// The router of the function, which reads this environment.
     ///
     /// # Errors
-    /// A sentence that names the variable that is missing or wrong.
+    /// A sentence that names the missing or wrong variable.
     pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
         Ok(routed(
             App::new(

@@ -6,7 +6,7 @@ use fencepost::json::Object;
 use fencepost::{Attributes, ItemVersion, Record, Source, Timestamp, Versioned, derived_id};
 use serde::{Deserialize, Serialize};
 
-/// The value of one child. Its id is the key, and it never changes.
+/// The value of one child. Its id is the key. The value never changes.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Child {

@@ -1,8 +1,8 @@
 //! The function `ensure-child`: exactly one child for each parent, with any number of leaders.
 //!
 //! The key of the child is derived from the name and the uid of the parent. So a second create meets the first, from
-//! any caller. If the request names a lease, the create also demands that lease, and a leader that was replaced creates
-//! nothing. An existing child answers before the fence does.
+//! any caller. If the request names a lease, the create also demands this lease. So a replaced leader creates nothing.
+//! An existing child answers before the fence does.
 
 pub mod child;
 pub mod requests;
@@ -105,7 +105,7 @@ pub async fn get_child(app: &App, request: &Request, call: &Call) -> Result<Resp
     app.children.in_call(call).get(&id, &preconditions).await
 }
 
-/// A child that was created now, or that existed before.
+/// A child, created now or already there.
 enum Ensured {
     Created(Versioned<Child>),
     Existing(Versioned<Child>),
@@ -142,8 +142,8 @@ async fn create(app: &App, id: &str, child: &Child, call: &Call) -> Result<Ensur
     }
 }
 
-/// Creates the child if the key is free and the lease is held under this token. Sends one read, and one transaction if
-/// there is no child. A refusal by the fence costs one more read.
+/// Creates the child if the key is free and the lease is held under this token. Sends one read. If there is no child,
+/// also sends one transaction. A refusal by the fence costs one more read.
 async fn create_under(
     app: &App,
     token: &FencingToken,
@@ -164,7 +164,7 @@ async fn create_under(
         Ok(Ensured::Created(Versioned { value: child.clone(), at }))
     });
     match ensured.await.map_err(Failure::from) {
-        // The child and the lease are not looked at in one moment. The child may exist by now, and it answers before
+        // The child and the lease are not looked at in one moment. The child may exist by now. It then answers before
         // the fence does.
         Err(Failure::Fenced) => {
             let there = app.children.table().in_call(call).get(id).await?;

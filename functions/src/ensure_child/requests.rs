@@ -18,7 +18,7 @@ pub struct Wanted {
 }
 
 impl Wanted {
-    /// Converts the request to a child of this parent that is created at `now`, and the lease that its create demands.
+    /// Converts the request to a child of this parent, created at `now`, with the lease that its create demands.
     #[must_use]
     pub fn into_child(self, parent: &Id, now: Timestamp) -> (Child, Option<Held>) {
         let Wanted { parent_uid, spec, lease } = self;

@@ -17,8 +17,8 @@ impl Mapping {
     }
 }
 
-/// One state of an address, which its `ETag` tells from others. Another instance can replace a mapping, but a mapping
-/// never changes. So its content determines the state.
+/// One state of an address, which its `ETag` tells from others. Another instance can replace a mapping. The mapping
+/// itself never changes. So its content determines the state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct MappingTag {
     creation_timestamp: u64,
@@ -66,7 +66,7 @@ pub fn to_json(ip: Ip, mapping: &Mapping) -> Value {
     })
 }
 
-/// The order key of an instance as JSON members: its creation time, and its name if it has one.
+/// The order key of an instance as JSON members: its creation time, with its name if it has one.
 #[must_use]
 pub fn order_key_to_json(key: &OrderKey) -> [(&'static str, Value); 2] {
     [("creationTimestamp", json!(Timestamp::from_epoch_millis(key.order))), ("instanceId", json!(key.name))]

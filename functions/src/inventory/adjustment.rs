@@ -1,4 +1,4 @@
-//! The adjustment of a product, its pure decision, and the product as clients see it. Time is an argument.
+//! The adjustment of a product, its pure decision and the product as clients see it. Time is an argument.
 
 use crate::operation::{ID, Schema, TIMESTAMP, VERSION};
 use crate::product::{MAX_STOCK, Product, STATUS, STOCK};

@@ -82,7 +82,7 @@ const ROUTES: &[Route<App>] = &[
     ),
 ];
 
-/// Creates a product. A second creation gets a 409, so a key would add nothing. `device-state` honours one.
+/// Creates a product. A second creation gets a 409. So a key would add nothing. `device-state` honours one.
 pub async fn create_product(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
     let id = request.id("productId")?;
     let create = request.unkeyed_create_request()?;

@@ -49,7 +49,7 @@ impl App {
     /// The router of the function, which reads this environment.
     ///
     /// # Errors
-    /// A sentence that names the variable that is missing or wrong.
+    /// A sentence that names the missing or wrong variable.
     pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
         let clock_skew = LEASE_CLOCK_SKEW_SECONDS.read_seconds(environment)?;
         Ok(routed(App::new(store.leases(LEASES_TABLE.required(environment)?).with_clock_skew(clock_skew)), ROUTES))
@@ -181,8 +181,8 @@ pub async fn release_lease(app: &App, request: &Request, call: &Call) -> Result<
     Ok(Response::no_content("released"))
 }
 
-/// The number of renewals that the lease must have. A tag also names a token. If that is not the token of the request,
-/// the request cannot change anything, and the lease is read only to say what its state is.
+/// The number of renewals that the lease must have. A tag also names a token. If it is not the token of the request,
+/// the request cannot change anything. The lease is then read only to report its state.
 async fn renewals(
     app: &App,
     key: &Id,

@@ -42,7 +42,7 @@ pub fn parse_acquire(request: &Request) -> Result<Wanted, Problem> {
     Ok(Wanted { holder, ttl_seconds, terms })
 }
 
-/// Parses `{token, ttlSeconds}`: the token of the lease, and the new length of the lease from now on.
+/// Parses `{token, ttlSeconds}`: the token of the lease with its new length from now on.
 ///
 /// # Errors
 /// A problem that names the field.

@@ -14,7 +14,7 @@ pub const MAX_QUANTITY: i64 = 1_000_000;
 
 /// One order. Its id is the key.
 ///
-/// User and lines never change, and a cancellation only adds to the rest. So the first answer can be made again.
+/// User and lines never change. A cancellation only adds to the rest. So the first answer can be made again.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
 #[record(key = "orderId")]
 #[serde(rename_all = "camelCase")]
@@ -77,7 +77,7 @@ pub struct Placement {
 }
 
 impl Order {
-    /// Whether this is the requested order: the same user, and the same lines in the same order.
+    /// Whether this is the requested order: the same user with the same lines in the same order.
     #[must_use]
     pub fn is_of(&self, placement: &Placement) -> bool {
         self.user_id == placement.user_id && self.lines == placement.lines
@@ -192,8 +192,8 @@ impl From<Refusal> for Problem {
 /// lines.
 ///
 /// # Errors
-/// [`Refusal::ProductNotFound`] comes before [`Refusal::InsufficientStock`]. Each names all lines that it applies to,
-/// so that the client can correct the order in one step.
+/// [`Refusal::ProductNotFound`] comes before [`Refusal::InsufficientStock`]. Each names all lines concerned, so that
+/// the client can correct the order in one step.
 pub fn decide_place(placement: &Placement, products: &[Option<Product>], now: Timestamp) -> Result<Effect, Refusal> {
     let lines = known(&placement.lines, products)?;
     let short = |(line, product): &(&Line, &Product)| Short {
@@ -238,7 +238,7 @@ fn known<'a>(lines: &'a [Line], products: &'a [Option<Product>]) -> Result<Vec<(
     }
 }
 
-/// Changes every product, or returns the lines whose products cannot change.
+/// Changes every product, or returns the lines of the products that cannot change.
 fn change_all<'a>(
     lines: &[(&'a Line, &'a Product)],
     change: impl Fn(&Line, &Product) -> Option<Product>,

@@ -21,11 +21,11 @@ use tracing::debug;
 pub enum Unfinished {
     /// Another holder has the lease. The work did not begin.
     Held(LeaseHeld),
-    /// The lease was lost: another holder acquired it, or it was released. The work was cancelled. The outcome of a
-    /// write in flight is *unknown*. If the write demands the lease with [`Attempt::require`](crate::Attempt::require),
-    /// it was applied before the lease was lost, or never will be.
+    /// The lease was lost by another acquire or by a release. The work was cancelled. The outcome of a write in flight
+    /// is *unknown*. If the write demands the lease with [`Attempt::require`](crate::Attempt::require), it was applied
+    /// before the lease was lost, or never will be.
     Lost,
-    /// No renewal was proved before the time of the lease was over, so the lease counts as lost. The work was
+    /// No renewal was proved before the time of the lease was over. So the lease counts as lost. The work was
     /// cancelled. The outcome of a write in flight is *unknown*.
     Unknown {
         /// The reason why the last renewal was not proved.
@@ -53,7 +53,7 @@ impl Leases {
     /// Acquires the lease, does the work, and releases the lease. Renews the lease while the work goes on. Releases it
     /// also if the work ends with an error.
     ///
-    /// `work` gets the token to write under. Work and renewals are one future. If you drop it, both end, and the lease
+    /// `work` gets the token to write under. Work and renewals are one future. If you drop it, both end. The lease then
     /// ends by itself. The work is not polled any more once the lease is lost or its time is over, even after the
     /// process was stopped in between. The work may take longer than the time limit of the store, which each acquire,
     /// renewal and release has for itself. After the deadline of a [`Call`], nothing is renewed any more.
@@ -83,7 +83,7 @@ impl Leases {
             return done.map_err(Error::Refused);
         }
         let done = match (done, self.release(lease).await) {
-            // The release proves what no renewal has proved.
+            // The release gives the proof missing from the renewals.
             (Err(Unfinished::Unknown { .. }), Err(Error::Refused(LeaseLost::Fenced | LeaseLost::NotFound))) => {
                 Err(Unfinished::Lost)
             }
@@ -118,7 +118,7 @@ impl Leases {
                 Err(done) => return done.ok_or(Unfinished::Unknown { source: unproved }),
                 Ok(Ok(())) => *lease = renewed,
                 Ok(Err(Error::Refused(LeaseLost::Fenced | LeaseLost::NotFound))) => return Err(Unfinished::Lost),
-                // A renewal that failed does not mean that the lease is lost.
+                // A failed renewal does not mean that the lease is lost.
                 Ok(Err(Error::Failed(failure))) => {
                     debug!(%failure, "not renewed");
                     unproved = failure.into();
@@ -143,7 +143,7 @@ async fn beside<W: Future, N: Future>(
     other: N,
 ) -> Result<N::Output, Option<W::Output>> {
     // Work that is always ready would use up the budget of the task and starve the renewal. So the renewal does not
-    // share that budget.
+    // share this budget.
     let mut other = pin!(tokio::task::coop::unconstrained(other));
     poll_fn(|context| {
         if lease.remaining().is_zero() {

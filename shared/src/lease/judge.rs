@@ -1,4 +1,4 @@
-//! What a lease is written with, and what the refusal of an acquire, a renewal or a release means (pure).
+//! The parts of a write of a lease, and the meaning of the refusal of an acquire, a renewal or a release (pure).
 
 use super::row::StoredLease;
 use crate::protocol::condition::LeaseTimes;
@@ -17,16 +17,16 @@ impl LeaseTimes {
     }
 }
 
-/// What the refusal of an acquire means.
+/// The meaning of the refusal of an acquire.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterAcquire {
-    /// An earlier send of this call acquired the lease: the row has the end that was sent.
+    /// An earlier send of this call acquired the lease: the row has the same end.
     Mine,
     /// An earlier call with the same id acquired it.
     Replayed,
     /// Another holder has it.
     Held,
-    /// The acquire was applied, and a caller that knew of it has released the lease since.
+    /// The acquire was applied. A caller aware of it has released the lease since.
     Released,
 }
 
@@ -41,24 +41,24 @@ pub fn judge_acquire(stored: &StoredLease, id: &[u8], expires_at: u64, is_pendin
     }
 }
 
-/// What the refusal of a renewal means, if the row has its token.
+/// The meaning of the refusal of a renewal, if the row has its token.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AfterRenewal {
-    /// Nobody holds the lease any more.
+    /// The lease is no longer held.
     Lost,
     /// It is an echo of this very renewal.
     Renewed,
-    /// The lease has another number of renewals, and no copy of this renewal was or will be applied.
+    /// The lease has another number of renewals. No copy of this renewal was or will be applied.
     Moved,
-    /// The lease has another number of renewals, and this renewal may be among them or may still be applied.
+    /// The lease has another number of renewals. This renewal may be among them or may still be applied.
     MovedPerhapsBy,
 }
 
-/// Judges the refusal of a renewal on `at` renewals that makes the lease end at `expires_at`.
+/// Judges the refusal of a renewal on `at` renewals with the new end `expires_at`.
 ///
-/// Nobody else writes under the token. So one more renewal with the end of this one is this one. One more with another
-/// end is from another caller, and no copy of this one can be applied any more. With several more, this one may be
-/// among them. With fewer than were demanded, a copy of this one may still be applied.
+/// No other holder writes under the token. So one more renewal with the end of this one is this one. One more with
+/// another end is from another caller. No copy of this one can be applied any more then. With several more, this one
+/// may be among them. With fewer than were demanded, a copy of this one may still be applied.
 #[must_use]
 pub fn judge_renewal(stored: &StoredLease, at: u64, expires_at: u64, is_pending: bool) -> AfterRenewal {
     let is_next = at.checked_add(1) == Some(stored.renewals);

@@ -29,39 +29,37 @@ pub struct Leases {
 impl Store {
     /// The leases in the table with this name. Sends nothing.
     ///
-    /// The table needs no setting if several Regions write it with strong consistency. Leases need no transactions, and
-    /// nothing waits for TTL: without it, the rows of leases only stay.
+    /// The table needs no setting if several Regions write it with strong consistency. Leases need neither transactions
+    /// nor TTL: without TTL, the rows of leases only stay.
     pub fn leases(&self, name: impl Into<String>) -> Leases {
         Leases { store: self.clone(), name: name.into(), clock_skew: Leases::CLOCK_SKEW }
     }
 }
 
 impl Leases {
-    /// How far clocks may differ by default: 1 s. Clocks that NTP keeps differ by milliseconds, so this is generous. It
-    /// also adds no more than 1 s to the wait for the lease of a holder that died. To change it, use
-    /// [`Leases::with_clock_skew`].
+    /// How far clocks may differ by default: 1 s. Clocks under NTP differ by milliseconds. So this is generous. It also
+    /// adds no more than 1 s to the wait for the lease of a dead holder. To change it, use [`Leases::with_clock_skew`].
     pub const CLOCK_SKEW: Duration = Duration::from_secs(1);
-    /// The largest clock skew: 5 minutes. `DynamoDB` accepts no signature from a clock that is further off.
+    /// The largest clock skew: 5 minutes. `DynamoDB` accepts no signature from a clock further off.
     const MAX_CLOCK_SKEW: Duration = Duration::from_mins(5);
-    /// How long a row is kept after its last acquire, renewal or release: 7 days. No request lives that long, so the
-    /// row remembers the token for longer than any request can arrive.
+    /// How long a row is kept after its last acquire, renewal or release: 7 days. No request lives as long. So the row
+    /// remembers the token for longer than any request can arrive.
     pub const RETENTION: Duration = Duration::from_hours(7 * 24);
 
-    /// Sets how far clocks may differ, at most 5 minutes. All programs that acquire the same lease must use the same
-    /// value.
+    /// Sets how far clocks may differ, at most 5 minutes. All users of the same lease must use the same value.
     #[must_use]
     pub fn with_clock_skew(self, clock_skew: Duration) -> Self {
         Leases { clock_skew: clock_skew.min(Self::MAX_CLOCK_SKEW), ..self }
     }
 
-    /// Returns leases whose operations end at the deadline of this call and count in its tally, as after
+    /// Returns the leases for this call: operations end at the call's deadline and count in its tally, as after
     /// [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         Leases { store: self.store.in_call(call), ..self.clone() }
     }
 
-    /// The store that these leases belong to.
+    /// The store of these leases.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
@@ -81,8 +79,8 @@ impl Leases {
         self.clock_skew
     }
 
-    /// Makes the token of a lease that another process acquired, from the number that its holder states. Checks
-    /// nothing: the table decides whether the lease is held under it.
+    /// Makes the token of a lease acquired by another process, from the number stated by its holder. Checks nothing:
+    /// the table decides whether the lease is held under it.
     #[must_use]
     pub fn token(&self, key: &str, number: u64) -> FencingToken {
         FencingToken { table: self.name.clone(), key: key.to_owned(), token: number }
@@ -98,7 +96,7 @@ impl Leases {
         row.as_ref().map(StoredLease::read).transpose()
     }
 
-    /// Reads the lease, strongly consistent. `None` if nobody holds it, or if it ended longer ago than the clock skew.
+    /// Reads the lease, strongly consistent. `None` if it is free, or if it ended longer ago than the clock skew.
     ///
     /// # Errors
     /// See [`Failure`].
@@ -107,11 +105,11 @@ impl Leases {
         Ok(stored.filter(|stored| stored.holder.is_some() && !self.has_ended(stored)))
     }
 
-    /// Acquires the lease if nobody holds it or it has ended. Sends one request.
+    /// Acquires the lease if it is free or has ended. Sends one request.
     ///
     /// # Errors
     /// [`Error::Refused`]: another holder has the lease; the reason says who and until when. [`Error::Failed`]: see
-    /// [`Failure`]. After [`Failure::OutcomeUnknown`], it is possible that nobody holds the lease until the requested
+    /// [`Failure`]. After [`Failure::OutcomeUnknown`], the lease may stay taken, without a holder, until the requested
     /// time is over.
     pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
@@ -126,8 +124,8 @@ impl Leases {
     /// Afterwards, the same request is a new acquire.
     ///
     /// # Errors
-    /// See [`Leases::acquire`]. Also [`IdempotencyError::KeyReused`]: the key was used for another acquire, whose lease
-    /// is held; use a new key.
+    /// See [`Leases::acquire`]. Also [`IdempotencyError::KeyReused`]: the key was used for another acquire, with a
+    /// lease now held; use a new key.
     pub async fn acquire_once(
         &self,
         key: &str,
@@ -154,7 +152,7 @@ impl Leases {
         terms: LeaseTerms,
         call: &Call,
     ) -> Result<Acquired, Error<StoredLease>> {
-        // Taken before the first send, so that the time of the sends counts against the lease.
+        // Taken before the first send. So the time of the sends counts against the lease.
         let now = self.now();
         let until = DualClockDeadline::within(terms.length(), now);
         let times = LeaseTimes::at(now, terms.length(), self.clock_skew);
@@ -164,7 +162,7 @@ impl Leases {
             Ok(row) => {
                 return Ok(Acquired::New(self.lease(key, read_returned(row)?, until)));
             }
-            // A lease without a row is free, so it cannot refuse.
+            // A lease without a row is free. So it cannot refuse.
             Err(refusal) => refusal.read_row(StoredLease::read)?,
         };
         match judge_acquire(&stored, acquire.id, times.expires_at, pending.is_some()) {
@@ -197,7 +195,7 @@ impl Leases {
         }
     }
 
-    /// The time left of a lease that another process acquired: up to its end, less the clock skew.
+    /// The time left of a lease acquired by another process: up to its end, less the clock skew.
     #[must_use]
     pub fn remaining(&self, stored: &StoredLease) -> Duration {
         let now = epoch_millis(self.now());
@@ -228,7 +226,7 @@ impl fmt::Debug for Leases {
     }
 }
 
-/// Reads the row that an applied write returned.
+/// Reads the row returned by an applied write.
 pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;

@@ -1,6 +1,6 @@
-//! Leases with fencing tokens: one holder at a time, and protection from a holder that was replaced.
+//! Leases with fencing tokens: one holder at a time, and protection from a replaced holder.
 //!
-//! A lease is a row with a holder, an end, and a **token**. The token rises with every acquire, also across release,
+//! A lease is a row with a holder, an end and a **token**. The token rises with every acquire, also across release,
 //! expiry and removal by TTL. The holder renews the lease before it ends ([`Leases::renew`]) or gives it back
 //! ([`Leases::release`]). After the end, another caller may acquire it.
 //!
@@ -8,12 +8,11 @@
 //! than its lease, and clocks may differ by more than assumed. Then two processes believe that they hold the lease.
 //! Their writes are safe if they are made under the token. [`Attempt::require`](crate::Attempt::require) makes the
 //! lease a condition of a transaction. [`Table::fenced_by`](crate::Table::fenced_by) makes an item refuse every token
-//! lower than the highest that it has seen.
+//! lower than the highest one seen.
 //!
 //! Time keeps holders apart in normal operation. A holder counts the time of its lease from before the first send of
-//! the acquire or renewal. It uses the monotonic clock or the wall clock, the one that has less time left. Other
-//! callers wait until the end of the lease is past on their clock by more than the clock skew
-//! ([`Leases::with_clock_skew`]).
+//! the acquire or renewal. It uses the monotonic clock or the wall clock, the one with less time left. Other callers
+//! wait until the end of the lease is past on their clock by more than the clock skew ([`Leases::with_clock_skew`]).
 //!
 //! | operation | requests |
 //! |---|---|

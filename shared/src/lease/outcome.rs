@@ -1,12 +1,12 @@
-//! The outcomes of operations on leases, and the reasons of their refusals.
+//! The outcomes of operations on leases, with the reasons of their refusals.
 
 use super::row::{Lease, StoredLease};
 use crate::timestamp::{Timestamp, moment};
 use std::fmt;
 
-/// Why an acquire was refused: another holder has the lease. It may have the same name, because a lease is not re-entrant.
-/// If an answer was lost, a copy of this acquire may still find the lease free. Then nobody holds the lease until the
-/// requested time is over.
+/// Why an acquire was refused: another holder has the lease. It may have the same name, because a lease is not
+/// re-entrant. If an answer was lost, a copy of this acquire may still find the lease free. Then the lease is
+/// taken, without a holder, until the requested time is over.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LeaseHeld {
     /// The other holder.
@@ -79,8 +79,8 @@ impl fmt::Display for NotHeldAt {
 pub enum Acquired {
     /// This call acquired the lease.
     New(Lease),
-    /// The same request acquired the lease before, and nobody else can have acquired it since. Look at the time that
-    /// [remains](Lease::remaining), which may be zero.
+    /// The same request acquired the lease before; no other request can have acquired it since. Look at the
+    /// [remaining](Lease::remaining) time, which may be zero.
     Replayed(Lease),
 }
 

@@ -29,8 +29,8 @@ impl Leases {
 
     /// Renews a lease by its token, for a holder in another process.
     ///
-    /// With `at`, renews only if the lease has exactly that many renewals, and sends one request. Without `at`, reads
-    /// the lease first to learn the number. A renewal without that number could be applied again by a late copy.
+    /// With `at`, renews only if the lease has exactly `at` renewals, and sends one request. Without `at`, reads the
+    /// lease first to learn the number. A renewal without the number could be applied again by a late copy.
     ///
     /// # Errors
     /// See [`Leases::renew`]. Also [`NotHeldAt::Conflict`]: the lease does not have `at` renewals.
@@ -52,8 +52,8 @@ impl Leases {
         self.renew_token(token, stored.renewals, terms, follow, call).await
     }
 
-    /// Renews the lease if it has `at` renewals. If it has another number, `conflict` says whether that is the answer, or
-    /// the number counts that it has.
+    /// Renews the lease if it has `at` renewals. For another number, `conflict` gives the error to return, or `None` to
+    /// renew on the lease's own number.
     async fn renew_token<R: From<LeaseLost>>(
         &self,
         token: &FencingToken,
@@ -111,7 +111,7 @@ impl Leases {
     }
 
     /// Releases a lease by its token, for a holder in another process. With `at`, releases only if the lease has
-    /// exactly that many renewals. Releasing a lease twice succeeds.
+    /// exactly `at` renewals. Releasing a lease twice succeeds.
     ///
     /// # Errors
     /// See [`Leases::release`]. Also [`NotHeldAt::Conflict`]: the lease does not have `at` renewals.

@@ -19,8 +19,8 @@ pub struct LeaseVersion {
     pub renewals: u64,
 }
 
-/// A lease that this process acquired. It is held as long as time [remains](Lease::remaining). Nobody else can acquire
-/// it before, if clocks differ by no more than the clock skew.
+/// A lease acquired by this process. It is held as long as time [remains](Lease::remaining). Until then no other caller
+/// can acquire it, if clocks differ by no more than the clock skew.
 #[derive(Clone, Debug)]
 pub struct Lease {
     pub(super) token: FencingToken,
@@ -68,9 +68,8 @@ impl Lease {
         moment(self.expires_at)
     }
 
-    /// The time left. Zero after the end. It counts from before the first send of the acquire or renewal. It is that of
-    /// the monotonic clock or of the wall clock, whichever has less left, because a paused machine may stop one of
-    /// them.
+    /// The time left. Zero after the end. It counts from before the first send of the acquire or renewal. It is the
+    /// lesser time of the monotonic clock and the wall clock, because a paused machine may stop one of them.
     #[must_use]
     pub fn remaining(&self) -> Duration {
         self.until.remaining(self.clock.now())

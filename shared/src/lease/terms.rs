@@ -3,7 +3,7 @@
 use crate::error::InvalidValue;
 use std::time::Duration;
 
-/// The length of a lease, and the time after which it is renewed.
+/// The length of a lease and the time after which it is renewed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeaseTerms {
     length: Duration,
@@ -11,18 +11,18 @@ pub struct LeaseTerms {
 }
 
 impl LeaseTerms {
-    /// The default length: 10 s. That is long compared with a request or a garbage collection, and short compared with
+    /// The default length: 10 s. This is long compared with a request or a garbage collection, and short compared with
     /// the patience of a person when a holder dies.
     pub const LENGTH: Duration = Duration::from_secs(10);
     /// The longest lease: 1 day. Rows are kept for much longer.
     pub const MAX_LENGTH: Duration = Duration::from_hours(24);
-    /// The time that must be left for a renewal: 450 ms. That is the time after which a connected client sends the
+    /// The time that must be left for a renewal: 450 ms. This is the time after which a connected client sends the
     /// renewal a second time (150 ms, see [`RetryPolicy::hedge_after`](crate::RetryPolicy::hedge_after)), and twice as
     /// long for the answer.
     pub const RENEWAL_TAKES: Duration = Duration::from_millis(450);
 
-    /// A lease of this length that is renewed after half of it. It costs two requests per length, and leaves half of it
-    /// for renewals that fail.
+    /// A lease of this length, renewed after half of it. It costs two requests per length, and leaves half of it for
+    /// failed renewals.
     ///
     /// # Errors
     /// [`InvalidValue`]: half of the length is less than a renewal may need, or the length is more than a day. Choose
@@ -31,7 +31,7 @@ impl LeaseTerms {
         Self::renewed_after(length, length / 2)
     }
 
-    /// A lease of this length that is renewed after `renew_after`.
+    /// A lease of this length, renewed after `renew_after`.
     ///
     /// # Errors
     /// [`InvalidValue`]: too little time is left for a renewal, the length is more than a day, or less than a tenth of
@@ -54,7 +54,7 @@ impl LeaseTerms {
         Err(InvalidValue::OutOfRange(wrong.into()))
     }
 
-    /// The time until the next renewal of a lease that has this much time left.
+    /// The time until the next renewal of a lease with this much time left.
     pub(super) fn renewal_in(&self, remaining: Duration) -> Duration {
         remaining.saturating_sub(self.length.saturating_sub(self.renew_after))
     }

@@ -55,12 +55,12 @@ impl Leases {
     }
 }
 
-/// The pause before the next look. The time since the first look (`waited`) is cut into halves of the lease length, and
-/// each look uses up the half in which it falls. So any stretch of one length has at most 3 looks, even on a slow table.
-/// `next_half` is the first half that has not had its look.
+/// The pause before the next look. The time since the first look (`waited`) is cut into halves of the lease length.
+/// Each look uses up the half in which it falls. So any stretch of one length has at most 3 looks, even on a slow
+/// table. `next_half` is the first half that has not had its look.
 ///
-/// If the lease ends in the next half (`free_in`), the look comes a little after the end, so that waiting callers do not
-/// all come at once. Otherwise it comes at a random time of that half. A half that has passed has lost its look.
+/// If the lease ends in the next half (`free_in`), the look comes a little after the end, so that waiting callers do
+/// not all come at once. Otherwise it comes at a random time of that half. A past half has lost its look.
 fn pause_before_look(
     next_half: &mut u32,
     length: Duration,
@@ -108,7 +108,7 @@ mod tests {
             (1, 2, 0, 3),
             (1, 2, u64::MAX, 8),
             (2, 9, 0, 1),
-            // The table was slow. Halves that have passed get no look any more.
+            // The table was slow. Past halves get no look any more.
             (0, 7, 0, 0),
             (0, 7, u64::MAX, 3),
             (1, 43, u64::MAX, 2),
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(pause(0, 0, secs(4), 0), secs(4));
         assert!(pause(0, 0, secs(4), u64::MAX) <= secs(4) + LENGTH / SPREAD);
         assert_eq!(pause(0, 0, secs(5), 0), Duration::ZERO, "it ends in the next half");
-        // The lease ends before this half, so the look comes as soon as the half begins.
+        // The lease ends before this half. So the look comes as soon as the half begins.
         assert_eq!(pause(1, 1, secs(2), 0), secs(4));
         assert_eq!(pause(1, 1, Duration::ZERO, 0), secs(4));
     }

@@ -10,30 +10,30 @@ use crate::version::{Incarnation, ItemVersion};
 use std::collections::BTreeSet;
 use std::time::SystemTime;
 
-/// The attempts of one change. Those that were refused and may still be applied are *open*. The next attempt has an id of
-/// its own and excludes them: it writes to a row that would remember them, and burns their ids there. So at most one of all
-/// attempts is applied, and the rows tell which.
+/// The attempts of one change. An attempt is *open* if it was refused and may still be applied. The next attempt has an
+/// id of its own and excludes them: it writes to a row that would remember them, and burns their ids there. So at most
+/// one of all attempts is applied, and the rows tell which.
 #[derive(Debug)]
 pub(crate) struct Attempts {
     /// The id of the current attempt.
     pub id: WriteId,
     open: Vec<OpenAttempt>,
-    /// The earlier attempt that was applied, and the version that it made: a second copy of it, after it had been refused.
+    /// The earlier attempt of which a second copy was applied after the refusal, with the version made by it.
     pub landed: Option<(WriteId, ItemVersion)>,
 }
 
-/// An attempt that was refused and may still be applied.
+/// A refused attempt. It may still be applied.
 #[derive(Debug)]
 pub(crate) struct OpenAttempt {
     pub id: WriteId,
     /// Its writes to rows that would remember it: the row, the write, and the life of the row when it was seen last.
     writes: Vec<(usize, SentWrite, Life)>,
-    /// Whether it may have been applied, and a row would have forgotten it.
+    /// Whether it may have been applied by a copy already forgotten by its row.
     is_forgotten: bool,
 }
 
 impl OpenAttempt {
-    /// The rows that would remember it, each with what was sent to it.
+    /// The rows that would remember it, each with the write sent there.
     pub(crate) fn writes(&self) -> Vec<(usize, SentWrite)> {
         self.writes.iter().map(|(row, sent, _)| (*row, *sent)).collect()
     }
@@ -60,12 +60,12 @@ impl Attempts {
         self.open.iter().any(|open| open.id == id)
     }
 
-    /// The failure of a change that ends here.
+    /// The failure of a change ending here.
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
         if self.open.is_empty() { failure } else { while_open(failure) }
     }
 
-    /// Fails if an earlier attempt may have been applied although no row that was shown tells.
+    /// Fails if an earlier attempt may have been applied and none of the rows shown tells.
     pub(crate) fn check_remembered(&self) -> Result<(), Failure> {
         if self.open.iter().any(|open| open.is_forgotten) {
             let source = "an earlier attempt may have been applied, and its row no longer remembers it".into();
@@ -79,14 +79,14 @@ impl Attempts {
         self.open.iter().map(OpenAttempt::rows).collect()
     }
 
-    /// Takes an open attempt that may still be applied beside a transaction that writes to these rows: none of them would
+    /// Takes an open attempt not excluded by a transaction with writes to these rows, because none of them would
     /// remember it.
     pub(crate) fn take_one_beside(&mut self, writes: &[usize]) -> Option<OpenAttempt> {
         let index = self.open.iter().position(|open| !writes_to(writes, &open.rows()))?;
         Some(self.open.swap_remove(index))
     }
 
-    /// The ids that a write to this row burns: those that a row of this incarnation would remember.
+    /// The ids burned by a write to this row: those of which a row of this incarnation would have a memory.
     pub(crate) fn ids_to_burn(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
         let is_here = |sent: &SentWrite| match sent.on {
             Base::Row { incarnation: of, .. } => !of.is_foreign() && Some(of) == incarnation,
@@ -96,15 +96,16 @@ impl Attempts {
         writes.filter(|(of, sent, _)| *of == row && is_here(sent)).map(|(_, sent, _)| sent.id).collect()
     }
 
-    /// A row of each open attempt of which no row was shown that tells whether it was applied. A service may name only one
-    /// of the steps whose condition did not hold, so a refusal by other rows does not tell.
+    /// For each open attempt without a shown row to judge it by, one of its rows. A service may name only one of the
+    /// steps with a failed condition. So a refusal by other rows does not tell.
     pub(crate) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let rows = self.open.iter().map(OpenAttempt::rows_that_tell);
         let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));
         unseen.filter_map(|rows| rows.first().copied()).collect()
     }
 
-    /// Judges the open attempts by a row that was shown: finds the one that was applied, and drops those that never will be.
+    /// Judges the open attempts by a row just shown. Finds the one already applied, and drops those with no chance
+    /// left.
     pub(crate) fn judge(&mut self, row: usize, seen: Option<&SeenRow>, now: SystemTime) {
         let landed = &mut self.landed;
         self.open.retain_mut(|open| {
@@ -113,7 +114,7 @@ impl Attempts {
                 match judge_open(sent, seen, vanishes_soon(sent, seen, now)) {
                     Verdict::Landed(version) => *landed = Some((open.id, made(sent, version))),
                     Verdict::NeverApplied => return false,
-                    // Elsewhere, a row that is gone or another one does not come back.
+                    // Elsewhere, a removed or replaced row does not come back.
                     Verdict::Open if !(sent.versions_may_repeat && life.may_have_forgotten(*before)) => {
                         (*sent, *before) = (sent.not_applied_before(seen), life);
                     }
@@ -188,7 +189,7 @@ mod tests {
         assert!(attempts.take_one_beside(&[1]).is_none() && !attempts.open.is_empty());
     }
 
-    /// A row that another program, or the write itself, may remove proves nothing when it is gone.
+    /// The absence of a row proves nothing if another program, or the write itself, may have removed it.
     #[test]
     fn a_row_that_may_have_vanished_does_not_stand_for_the_row_that_tells() {
         let sent = |on| SentWrite::new(&LAYOUT, id(1), None, on);

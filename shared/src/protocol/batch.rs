@@ -10,7 +10,7 @@ use crate::protocol::send::{Address, Sender};
 pub(crate) const MAX_ROWS: usize = 100;
 
 /// Reads at most [`MAX_ROWS`] different rows until all are answered or time is up, and returns them in the order of
-/// `rows`. Asks again, after a pause, for those that an answer left out.
+/// `rows`. Asks again, after a pause, for those missing from an answer.
 pub(crate) async fn read_rows(
     sender: &Sender,
     call: &Call,

@@ -1,9 +1,9 @@
-//! The one engine of changes: finds out what became of a refused attempt, and burns it if nothing less proves it.
+//! The one engine of changes: finds out the fate of a refused attempt, and burns it if nothing less gives proof.
 //!
-//! A write of one row is a change of one step, and a transaction one of several. What follows from a refusal is decided in
-//! `settle.rs`, by the verdict of `refusal.rs`, for both alike.
+//! A write of one row is a change of one step; a transaction is a change of several. For both, `settle.rs` decides the
+//! next action after a refusal, by the verdict of `refusal.rs`.
 //!
-//! From a refusal to an answer: the rows that refused give a `Verdict`, the verdict gives what is `After` it, and that ends as
+//! From a refusal to an answer: the refusing rows give a `Verdict`, the verdict gives an `After`, which ends as
 //! `Settled`.
 
 use super::attempts::Attempts;
@@ -27,24 +27,24 @@ use std::time::Duration;
 pub(crate) struct Site<'a> {
     pub address: &'a Address,
     pub layout: &'static Layout,
-    /// The row as it was seen last, if it was and is still kept: the one that refused a single write, the one that a
-    /// transaction was decided on.
+    /// The row as last seen, if it is still kept. For a single write, this is the refusing row; for a transaction, the
+    /// row used in the decision.
     pub known: Option<&'a Row>,
     /// How long a tombstone is kept.
     pub retention: Duration,
 }
 
-/// What became of a refused attempt.
+/// The fate of a refused attempt.
 pub(crate) enum Settled {
-    /// It was applied. If it has one step, that made this version.
+    /// It was applied. If it has one step, the step made this version.
     Landed(Version),
     /// An earlier attempt was applied, and made this version. This attempt was not, and never will be.
     Earlier(WriteId, ItemVersion),
-    /// It was not applied. Holds the rows that must be read, because they may tell that an earlier attempt was applied.
+    /// It was not applied. Holds the rows to read, because they may show an earlier attempt as applied.
     NotApplied(BTreeSet<usize>),
 }
 
-/// A row as the answer to a burn shows it, later than the refusal that the burn followed.
+/// A row in the answer to a burn, later than in the refusal before the burn.
 pub(crate) type ShownByBurn = (usize, Option<Attributes>);
 
 /// The facts when nothing more can be done to prove anything.
@@ -53,8 +53,8 @@ const fn at_last(is_pending: bool) -> Facts {
 }
 
 impl Delivery<'_> {
-    /// Finds out what became of the current attempt, which was refused for these reasons. `pending` says that another send
-    /// of it may have been applied, or may still be. If a burn was needed, returns the row that it showed too.
+    /// Finds out the fate of the current attempt, which was refused for these reasons. `pending` is set if another send
+    /// of it may have been applied, or may still be. If a burn was needed, also returns the row shown by the burn.
     ///
     /// # Errors
     /// [`Failure::OutcomeUnknown`] if nothing proves it, or if an earlier attempt may have been applied and forgotten. [`Failure::CorruptItem`]: the version of a row went down.
@@ -66,7 +66,7 @@ impl Delivery<'_> {
         site: &(dyn Fn(usize) -> Site<'s> + Sync),
     ) -> Result<(Settled, Option<ShownByBurn>), Failure> {
         let now = self.sender.clock.now();
-        // An earlier attempt excludes this one, so what is pending of it is not applied either.
+        // An earlier attempt excludes this one, so its pending sends are not applied either.
         for step in steps.iter().filter(|step| step.is_shown()) {
             attempts.judge(step.row, step.seen.as_ref(), now);
         }
@@ -100,7 +100,7 @@ impl Delivery<'_> {
             (After::Landed(version), _) => return Ok((Settled::Landed(version), shown_by_burn)),
             (After::NotApplied, _) => attempts.check_remembered()?,
             (_, Some(source)) => return Err(Failure::OutcomeUnknown { source }),
-            // Without a pending send, nothing else is left than `Corrupt`.
+            // Without a pending send, the only other case is `Corrupt`.
             (_, None) => {
                 attempts.check_remembered()?;
                 return Err(Failure::CorruptItem { reason: "its version went down".to_owned() });
@@ -115,9 +115,9 @@ impl Delivery<'_> {
         Ok((Settled::NotApplied(unseen), shown_by_burn))
     }
 
-    /// Makes sure that no copy of an attempt is applied any more, by burning one of these writes of it, with the open attempts
-    /// that its row would remember. Goes on under another id. Returns the verdict of the row, and `None` if none of them can be
-    /// burned.
+    /// Keeps any further copy of an attempt from being applied: burns one of these writes of it, together with the open
+    /// attempts that the same row would remember. Goes on under another id. Returns the verdict of the row, and `None`
+    /// if none of them can be burned.
     pub(crate) async fn burn<'s>(
         &mut self,
         attempts: &mut Attempts,
@@ -139,7 +139,7 @@ impl Delivery<'_> {
         let by_row = || judge_steps([judge_one(sent, seen.as_ref(), now)].into_iter()).traced();
         let verdict = if is_burned { Verdict::NeverApplied } else { by_row() };
         attempts.judge(row, seen.as_ref(), now);
-        // The row refuses a burned id, so what follows is a new write.
+        // The row refuses a burned id, so the next write is a new one.
         attempts.id = self.sender.new_id();
         Ok(Some((verdict, (row, item))))
     }
@@ -158,8 +158,8 @@ impl Delivery<'_> {
         }
     }
 
-    /// Judges an attempt whose lease is lost, by the rows that it would have written. No copy of it can be applied any more,
-    /// so these rows show whether an earlier copy was.
+    /// Judges an attempt by the rows in its writes, after its lease was lost. No copy of it can be applied any more, so
+    /// these rows show whether an earlier copy was.
     async fn judge_after_loss<'s>(
         &self,
         steps: &[RefusedStep<'_>],

@@ -15,16 +15,16 @@ use std::time::{Duration, SystemTime};
 use tracing::debug;
 use tracing::instrument::{Instrument, Instrumented};
 
-/// The time in which all sends of one change leave, counted from the start of the change. A signature lives for 5 minutes
-/// from its date, and a clock may be ahead by almost as much. So all copies are gone 14 minutes after the start.
+/// The time in which all sends of one change leave, counted from the start of the change. A signature lives for 5
+/// minutes from its date; a clock may be ahead by almost as much. So all copies are gone 14 minutes after the start.
 const SEND_WINDOW: Duration = Duration::from_mins(4);
 /// The same where only a token keeps a second copy from being applied. `DynamoDB` knows a token for 10 minutes, so all
-/// copies must be gone by then: 1 minute, 5 for the life of a signature, and 4 that a clock may be ahead.
+/// copies must be gone by then: 1 minute, 5 for the life of a signature, and 4 for a clock ahead.
 const SEND_WINDOW_OF_TOKEN: Duration = Duration::from_mins(1);
 
 type Boxed<'s, T> = Pin<Box<dyn Future<Output = T> + marker::Send + 's>>;
 
-/// The sends of one logical change: the window in which they may leave, and the conflicts so far.
+/// The sends of one logical change, with the window in which they may leave and the conflicts so far.
 pub(crate) struct Delivery<'a> {
     pub(crate) sender: &'a Sender,
     pub(crate) call: &'a Call,
@@ -32,24 +32,24 @@ pub(crate) struct Delivery<'a> {
     signed_by: SystemTime,
     attempts: u32,
     conflicts: Conflicts,
-    /// The time that was left at the last conflict.
+    /// The time left at the last conflict.
     left: Duration,
 }
 
-/// The last send of a write, whose condition did not hold.
+/// The last send of a write, refused because its condition did not hold.
 pub(crate) struct Refusal<F> {
-    /// The row, or the reasons, of the refusal.
+    /// The row or the reasons of the refusal.
     pub by: F,
     /// The time from the send to its answer.
     pub round_trip: Duration,
-    /// Set if another send of the write may have been applied, or may still be: its answer was lost, or it is still in
-    /// flight.
+    /// Set if another send of the write may have been applied, or may still be: its answer was lost or is still
+    /// awaited.
     pub pending: Option<Source>,
 }
 
 impl Refusal<Option<Attributes>> {
-    /// Reads the row that refused, if there is one. Returns it with the pending send. While a send is pending, a row
-    /// that cannot be read means `OutcomeUnknown`.
+    /// Reads the refusing row, if there is one. Returns it with the pending send. While a send is pending, an
+    /// unreadable row means `OutcomeUnknown`.
     pub(crate) fn read<T>(
         self,
         read: impl Fn(&Attributes) -> Result<T, Failure>,
@@ -79,7 +79,7 @@ impl<'a> Delivery<'a> {
         Delivery::of(sender, call, false)
     }
 
-    /// `relies_on_token` says that only a token keeps second copies of its sends from being applied.
+    /// `relies_on_token`: only a token keeps second copies of its sends from being applied.
     pub(crate) fn of(sender: &'a Sender, call: &'a Call, relies_on_token: bool) -> Self {
         let time = if relies_on_token { SEND_WINDOW_OF_TOKEN } else { SEND_WINDOW };
         let now = sender.clock.now();
@@ -89,17 +89,17 @@ impl<'a> Delivery<'a> {
         Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default(), left }
     }
 
-    /// Sends one write until an answer proves the outcome: the write was applied, and the answer shows this, or the last
-    /// send was refused. If the previous attempt lost a race, waits first.
+    /// Sends one write until an answer proves the outcome: the write is shown as applied, or the last send was refused.
+    /// If the previous attempt lost a race, waits first.
     ///
-    /// A send that is not answered soon is followed by an identical one, and both are awaited. The first answer that
-    /// proves something decides.
+    /// If a send is not answered soon, an identical one follows, and both are awaited. The first answer with a proof
+    /// decides.
     ///
-    /// A send whose answer was lost stays *pending* until a refusal is judged, because the answer to a resend speaks
-    /// about that resend only. A send that is still in flight at a refusal is pending too. While a send is pending, the
-    /// loop ends with a success, a refusal or [`Failure::OutcomeUnknown`].
+    /// After a lost answer, a send stays *pending* until a refusal is judged, because the answer to a resend speaks
+    /// only of the resend. A send still in flight at a refusal is pending too. While a send is pending, the loop ends
+    /// with a success, a refusal or [`Failure::OutcomeUnknown`].
     ///
-    /// The sends are boxed, so that the loop is compiled once for each kind of outcome, and not for each of its callers.
+    /// The sends are boxed, so that the loop is compiled once for each kind of outcome, not for each of its callers.
     pub(crate) async fn until_proved<'s, A, F, S>(
         &mut self,
         send: impl Fn(Send) -> S + Sync,
@@ -110,7 +110,8 @@ impl<'a> Delivery<'a> {
         self.deliver(&|sent| Box::pin(send(sent))).await
     }
 
-    /// Sends a write of one row [until its outcome is proved](Delivery::until_proved). Returns the row that the answer shows.
+    /// Sends a write of one row [until its outcome is proved](Delivery::until_proved). Returns the row shown by the
+    /// answer.
     pub(crate) async fn write(
         &mut self,
         table: &str,
@@ -179,8 +180,8 @@ impl<'a> Delivery<'a> {
                 SendOutcome::Mismatch(source) => sends.mismatch(source),
             }
             if sends.rejected.is_none() {
-                // The pause leaves time for one more send before the deadline, because that send may prove the outcome
-                // of the last one.
+                // The pause leaves time for one more send before the deadline, which may prove the outcome of the last
+                // one.
                 let pause = sends.patience.pause(self.sender.rng.next_u64());
                 race.send_after(pause.min(self.call.deadline().remaining() / 2));
             } else if !race.is_in_flight() {
@@ -189,7 +190,7 @@ impl<'a> Delivery<'a> {
         }
     }
 
-    /// The failure of a change that gives up after so many attempts.
+    /// The failure of a change that gives up after these attempts.
     pub(crate) fn contention(&self) -> Failure {
         Failure::Contention { attempts: self.attempts }
     }
@@ -214,7 +215,7 @@ impl<'a> Delivery<'a> {
     }
 
     /// Waits before the next attempt after a conflict. Fails if no attempts or no time are left. The pause is here,
-    /// before the write, and not before the decision. So an answer that needs no write is given at once.
+    /// before the write, not before the decision. So an answer without a write is given at once.
     async fn pause_after_conflict(&mut self) -> Result<(), Failure> {
         // Steps without a version are refused without a conflict. The number of attempts bounds them too.
         if self.conflicts.count == 0 && self.attempts < self.sender.policy.max_attempts {
@@ -234,7 +235,7 @@ impl<'a> Delivery<'a> {
     /// The timeout of the next send. `None` if it must not be sent any more.
     fn time_to_send(&self, is_pending: bool, patience: &Patience) -> Option<Duration> {
         let left = self.call.deadline().remaining();
-        // With nothing pending, a send that cannot wait for its answer would only turn "not applied" into "unknown".
+        // With nothing pending, a send without time for its answer would only turn "not applied" into "unknown".
         let needed = if is_pending { Duration::from_millis(1) } else { MIN_SEND_TIME };
         if left < needed || self.window.remaining(self.sender.clock.now()).is_zero() {
             return None;
@@ -255,10 +256,10 @@ impl<'a> Delivery<'a> {
 /// The reason of the first send of a change or of a read.
 const FIRST: &str = "first";
 
-/// The reason of a send that leaves although none has ended since the one before it.
+/// The reason of a send started while earlier ones are still in flight.
 const HEDGE: &str = "hedge";
 
-/// What the ended sends of one write prove, as long as they decide nothing.
+/// The findings from the ended sends of one write, as long as none decides.
 #[derive(Default)]
 struct Sends {
     patience: Patience,
@@ -305,8 +306,8 @@ impl Sends {
     }
 }
 
-/// Reads until an answer arrives or time is up. A read that is not answered soon is followed by an identical one, and
-/// both are awaited.
+/// Reads until an answer arrives or time is up. If a read is not answered soon, an identical one follows, and both are
+/// awaited.
 pub(crate) async fn until_read<A, S>(sender: &Sender, call: &Call, read: impl Fn(Duration) -> S) -> Result<A, Failure>
 where
     S: Future<Output = ReadOutcome<A>>,

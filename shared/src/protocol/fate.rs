@@ -3,8 +3,8 @@
 use super::judge::{Base, SeenRow, SentWrite, Verdict, judge};
 use crate::version::Incarnation;
 
-/// Whether a second copy of a refused write may still be applied, if no send of it is pending. `is_soon` says that TTL may
-/// remove the row that refused a create while such a copy can arrive.
+/// Whether a second copy of a refused write may still be applied, if no send of it is pending. `is_soon`: TTL may
+/// remove the row in the way of a create while such a copy can arrive.
 ///
 /// It may, unless the condition cannot hold again: the version has passed, the row is another one, the key is taken, the
 /// token is too low.
@@ -28,9 +28,9 @@ pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) 
     }
 }
 
-/// Judges an open attempt by a later row. It was refused, with nothing pending, and might still be applied. *Open* says that
-/// it was not applied so far, as far as a row can tell: where rows may vanish, one that the attempt created may be gone again.
-/// *Unproved* says that a copy of it may have been applied, and the row would have forgotten it. `is_soon` is that of
+/// Judges an open attempt by a later row. It was refused, with nothing pending, and might still be applied. *Open*: it
+/// was not applied so far, as far as a row can tell. Where rows may vanish, a row created by the attempt may be gone
+/// again. *Unproved*: a copy of it may have been applied and then forgotten by the row. For `is_soon`, see
 /// [`may_still_land`].
 #[must_use]
 pub fn judge_open(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Verdict {
@@ -63,7 +63,7 @@ impl Life {
         }
     }
 
-    /// The life of the row that a write demands.
+    /// The life of the row demanded by a write.
     pub(super) fn demanded(on: Base) -> Self {
         match on {
             Base::NoRow(_) => Life::Absent,
@@ -72,16 +72,16 @@ impl Life {
         }
     }
 
-    /// Whether a row of this life may be without a memory of what was applied to the row as it was before: it is gone,
-    /// another one, or has lost its memory. A row that was not there has nothing to forget.
+    /// Whether a row of this life may lack the memory of writes applied to the earlier row: it is gone, another one, or
+    /// has lost its memory. A missing row has nothing to forget.
     pub(super) fn may_have_forgotten(self, before: Self) -> bool {
         before != Life::Absent && self != before
     }
 }
 
 impl SentWrite {
-    /// The same write, known not to be applied when this row was seen. A copy can only be applied at the version of that row
-    /// or later. So the row proves more about it, and for longer.
+    /// The same write, known not to be applied when this row was seen. A copy can only be applied at the version of
+    /// this row or later. So the row proves more about it, and for longer.
     #[must_use]
     pub fn not_applied_before(self, seen: Option<&SeenRow>) -> Self {
         match (self.on, seen) {
@@ -117,7 +117,7 @@ mod tests {
         assert!(!may(&create(id(99)), seen(40)) && may(&create(id(99)), None));
         assert!(may_still_land(&create(id(99)), seen(40).as_ref(), true));
         assert!(may(&SentWrite { rows_may_vanish: true, ..create(id(99)) }, seen(40)));
-        // A row that lost its memory tells no ids, but its version still refuses.
+        // After the loss of its memory, a row tells no ids; its version still refuses.
         let silent = |at| SeenRow { memory: None, ..row_at(at) };
         assert!(may(&add, Some(silent(40 + W - 1))) && !may(&add, Some(silent(40 + W))));
         // Where another program writes without a condition, a state may come back.
@@ -129,8 +129,8 @@ mod tests {
         assert!(!may(&adopts, Some(foreign(41, 2))) && !may(&adopts, seen(41)) && !may(&adopts, None));
     }
 
-    /// A copy of an open attempt is applied after the row that refused the attempt was seen. So the row would remember it
-    /// for R commits from then on, and not only from the version of the attempt.
+    /// A copy of an open attempt is applied after the refusing row was seen. So the row would remember it for R commits
+    /// from then on, not only from the version of the attempt.
     #[test]
     fn an_open_attempt_is_settled_by_a_row_that_remembers_enough_and_is_unknown_by_a_later_one() {
         let refused_by = row_at(42);

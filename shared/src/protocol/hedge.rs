@@ -6,11 +6,11 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The most sends of one request that are in flight together. A third would rarely help, and would triple the load on a
-/// table that is already slow.
+/// The most sends of one request in flight together. A third would rarely help, and would triple the load on an already
+/// slow table.
 const MAX_IN_FLIGHT: usize = 2;
 
-/// The sends of one request that are in flight. `N` is the caller's note about each.
+/// The sends of one request now in flight. `N` is the caller's note about each.
 ///
 /// No send is dropped before it ends, except with the whole race. Dropping a send closes its connection, and the next
 /// request then pays a handshake.
@@ -38,8 +38,8 @@ impl<S: Future, N> Race<S, N> {
         !self.flights.is_empty()
     }
 
-    /// Adds a send. Call this only after [`Race::next`] says that one is due. With `hedge_after`, another send is due if
-    /// this one is not answered in that time.
+    /// Adds a send. Call this only when [`Race::next`] reports one as due. With `hedge_after`, another send is due if
+    /// this one is not answered within this time.
     pub(crate) fn send(&mut self, answer: S, note: N, hedge_after: Option<Duration>) {
         let hedge_after = hedge_after.filter(|_| self.flights.len() + 1 < MAX_IN_FLIGHT);
         self.flights.push(Flight { answer: Box::pin(answer), note, hedge_after });
@@ -62,8 +62,8 @@ impl<S: Future, N> Race<S, N> {
                     let ended = self.flights.remove(index);
                     return Poll::Ready(Some((outcome, ended.note)));
                 }
-                // The first poll has built, signed and handed over the request. That takes only the function's own
-                // time, so the timer starts here.
+                // The first poll has built, signed and handed over the request. This takes only the function's own
+                // time. So the timer starts here.
                 if let Some(after) = flight.hedge_after.take() {
                     timer.set(Some(sleep(after)));
                 }
@@ -74,7 +74,7 @@ impl<S: Future, N> Race<S, N> {
                 is_due = timer.poll(context).is_ready();
             }
             // If the process was busy or stopped, the answer and the timer come together. The task of the connection
-            // may still have to run, so it gets a turn before a hedge is due.
+            // may still have to run. So it gets a turn before a hedge is due.
             if is_due && self.is_in_flight() && !asked_again {
                 asked_again = true;
                 context.waker().wake_by_ref();
@@ -102,7 +102,7 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// A send that is answered after this many milliseconds.
+    /// A send answered after this many milliseconds.
     fn after(millis: u64) -> Boxed {
         Box::pin(async move {
             sleep(Duration::from_millis(millis)).await;
@@ -110,7 +110,8 @@ mod tests {
         })
     }
 
-    /// The events of a race, each with its time in milliseconds. Sends what is due as long as there is something.
+    /// The events of a race, each with its time in milliseconds. Makes every due send from the list until the list is
+    /// empty.
     async fn events(sends: Vec<(Boxed, Option<Duration>)>, count: usize) -> Vec<(u128, String)> {
         let (began, mut sends, mut race) = (Instant::now(), sends.into_iter().enumerate(), Race::new());
         let mut events = Vec::new();

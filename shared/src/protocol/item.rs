@@ -4,13 +4,13 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-/// An item, or a part of one, in the form of `DynamoDB`: a map from attribute name to value.
+/// An item or a part of one in the form of `DynamoDB`: a map from attribute name to value.
 pub type Attributes = HashMap<String, AttributeValue>;
 
 /// The top-level attributes to set and to remove in order to turn one item into another.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub struct Diff {
-    /// Attributes that are new or have another value.
+    /// New attributes, and new values of others.
     pub set: BTreeMap<String, AttributeValue>,
     /// Attributes to remove.
     pub remove: BTreeSet<String>,
@@ -25,7 +25,7 @@ impl Diff {
         Diff { set: set.collect(), remove }
     }
 
-    /// The attributes of an item that this leaves or sets.
+    /// The attributes of an item kept or set by this.
     pub(crate) fn applied<'a>(
         &'a self,
         item: &'a Attributes,
@@ -60,7 +60,7 @@ fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::Ss(set) => set.iter().map(String::len).sum(),
         AttributeValue::Ns(set) => set.iter().map(|text| number(text)).sum(),
         AttributeValue::Bs(set) => set.iter().map(|bytes| bytes.as_ref().len()).sum(),
-        // Bool, Null, and types that a later SDK adds, which this crate does not store.
+        // Bool, Null, and types from a later SDK, which this crate does not store.
         _ => 1,
     }
 }
@@ -107,7 +107,7 @@ fn add_value(hash: &mut Sha256, value: &AttributeValue) {
         AttributeValue::Ss(set) => add_set(hash, b's', set.iter().map(String::as_bytes)),
         AttributeValue::Ns(set) => add_set(hash, b'n', set.iter().map(String::as_bytes)),
         AttributeValue::Bs(set) => add_set(hash, b'b', set.iter().map(AsRef::as_ref)),
-        // Null, and types that a later SDK adds, which this crate does not store.
+        // Null, and types from a later SDK, which this crate does not store.
         _ => add_text(hash, b'0', &[]),
     }
 }
@@ -120,7 +120,7 @@ fn add_set<'a>(hash: &mut Sha256, kind: u8, members: impl Iterator<Item = &'a [u
     }
 }
 
-/// Adds bytes with their kind and length, so that two different lists of values never look alike.
+/// Adds bytes with their kind and length. So two different lists of values never look alike.
 fn add_text(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
     hash.update([kind]);
     hash.update(bytes.len().to_be_bytes());
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(digest(&more, &["a", "b"]), digest(&more, &["b", "a"]));
     }
 
-    /// By the rules of the page that [`size_of`] names. Each value is that of an attribute with a name of one byte.
+    /// By the rules of the page named at [`size_of`]. Each value has an attribute name of one byte.
     #[test]
     fn an_attribute_has_the_size_of_its_name_and_of_its_value() {
         use AttributeValue as V;

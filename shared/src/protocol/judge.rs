@@ -1,20 +1,20 @@
-//! [`judge`] (pure): finds out from the row that refused a write what became of every send of that write.
+//! [`judge`] (pure): finds out the fate of every send of a write from the row that refused it.
 
 use super::memory::{Memory, Trace, WriteId};
 use crate::layout::Layout;
 use crate::version::{Incarnation, ItemVersion, Version};
 use tracing::debug;
 
-/// One conditional write: the parts that decide its outcome.
+/// One conditional write: the parts relevant to its outcome.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentWrite {
     /// The id of the write.
     pub id: WriteId,
-    /// The state of the row that its condition demands.
+    /// The state of the row demanded by its condition.
     pub on: Base,
     /// How many commits the row remembers an id: R.
     pub remembered: u64,
-    /// Its fencing token, if it has one. A row that has seen a higher token refuses the write.
+    /// Its fencing token, if it has one. A row with a higher token refuses the write.
     pub fence: Option<u64>,
     /// Whether rows of its table may vanish at any time.
     pub rows_may_vanish: bool,
@@ -34,30 +34,30 @@ impl SentWrite {
         }
     }
 
-    /// Whether the row, or its memory, may vanish soon after the write was applied, so that nothing tells.
+    /// Whether the row or its memory may vanish soon after the write was applied, and the proof with it.
     pub(crate) fn memory_may_vanish(&self) -> bool {
         self.versions_may_repeat || (self.rows_may_vanish && matches!(self.on, Base::NoRow(_)))
     }
 }
 
-/// The state of the row that a conditional write demands.
+/// The state of the row demanded by a conditional write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Base {
     /// No row: the write is a create, and makes this version.
     NoRow(Version),
-    /// A row of this incarnation at one of the versions of a window. A write to a foreign row adopts it: it has a window
-    /// of one version, and its id becomes the incarnation.
+    /// A row of this incarnation at one of the versions of a window. A write to a foreign row adopts it: such a write
+    /// has a window of one version; its id becomes the incarnation.
     Row {
-        /// The lowest version: the one that the writer saw.
+        /// The lowest version, as seen by the writer.
         version: Version,
         /// The number of versions in the window: W. A versioned write has 1.
         window: u64,
-        /// The row that the writer saw.
+        /// The row seen by the writer.
         incarnation: Incarnation,
     },
 }
 
-/// The parts of a row that a refusal shows.
+/// The parts of a row shown by a refusal.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeenRow {
     /// The current version.
@@ -66,7 +66,7 @@ pub struct SeenRow {
     pub incarnation: Incarnation,
     /// The recent writes. `None` if the attribute is missing or malformed.
     pub memory: Option<Memory>,
-    /// The highest fencing token that the row has seen, if any.
+    /// The highest fencing token seen by the row, if any.
     pub fence: Option<u64>,
     /// When TTL or a sweep may remove the row, in epoch seconds.
     pub ends_at: Option<u64>,
@@ -84,23 +84,23 @@ impl SeenRow {
     }
 }
 
-/// Whether `token` is lower than the highest token that the row has seen.
+/// Whether `token` is lower than the highest token seen by the row.
 pub(crate) fn is_fenced(seen: Option<u64>, token: Option<u64>) -> bool {
     matches!((seen, token), (Some(seen), Some(token)) if token < seen)
 }
 
-/// The proof that a refusal gives about every send of one write, earlier ones included.
+/// The proof from a refusal about every send of one write, earlier ones included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Verdict {
     /// A send was applied, and made this version. The refusal is an echo of it.
     Landed(Version),
     /// No send was applied, and none ever will be, because the condition cannot hold again.
     NeverApplied,
-    /// No send was applied so far. A copy that is still on its way may be.
+    /// No send was applied so far. A copy still on its way may be.
     Open,
     /// Nothing is proved. A send may have been applied, or may still be.
     Unproved,
-    /// The version of the row is lower than one that was read before. Some writer broke the rules.
+    /// The version of the row is lower than one read before. Some writer broke the rules.
     Corrupt,
 }
 
@@ -124,12 +124,12 @@ impl Verdict {
     }
 }
 
-/// Judges a refused write by the row that refused it. `None` means that there was no row.
+/// Judges a refused write by the row that refused it; `None` stands for a missing row.
 ///
-/// The verdict is exact if every writer raises the version by one or more, if a row keeps the ids of others for R commits
-/// or loses its incarnation with them, and if deletes leave tombstones or `rows_may_vanish` says that they do not. The
-/// argument: the write is applied at a version `c` with `v <= c < v + W` only, and then its id stands in the memory until
-/// the row is at least at `c + R`. So on a row at `w < v + R` a missing id proves that the write was not applied. At
+/// The verdict is exact if every writer raises the version by one or more, if a row keeps the ids of others for R
+/// commits or loses its incarnation with them, and if deletes leave tombstones or `rows_may_vanish` is set. The
+/// argument: the write is applied only at a version `c` with `v <= c < v + W`. Its id then stands in the memory until
+/// the row is at least at `c + R`. So on a row at `w < v + R`, a missing id proves that the write was not applied. At
 /// `w >= v + W`, it never will be.
 #[must_use]
 pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
@@ -137,12 +137,12 @@ pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     let is_mine = row.incarnation == write.id.as_incarnation();
     match write.on {
         Base::NoRow(version) if is_mine => Verdict::Landed(version),
-        // A row that refuses a create does not vanish while a copy of the create can still arrive, because deletes leave
-        // tombstones. Where they do not, the create may have been applied before this row, or may still be.
+        // The row in the way of a create does not vanish while a copy of the create can still arrive, because deletes
+        // leave tombstones. Where they do not, the create may have been applied before this row, or may still be.
         Base::NoRow(_) if write.rows_may_vanish => Verdict::Unproved,
         Base::NoRow(_) => Verdict::NeverApplied,
         Base::Row { version, incarnation, .. } if incarnation.is_foreign() => {
-            // The memory shows the adoption until it is pruned, and the incarnation shows it for the life of the row.
+            // The memory shows the adoption until it is pruned; the incarnation shows it for the life of the row.
             match row.memory.as_ref().and_then(|memory| memory.get(write.id)) {
                 Some(Trace::Burned(_)) => Verdict::NeverApplied,
                 None if !is_mine => Verdict::Unproved,
@@ -167,7 +167,7 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
     } else if w < v {
         Verdict::Corrupt
     } else if w < v + window {
-        // A copy that is still on its way meets the higher token too.
+        // A copy still on its way meets the higher token too.
         if row.refuses(write.fence) { Verdict::NeverApplied } else { Verdict::Open }
     } else if w < v + write.remembered {
         Verdict::NeverApplied
@@ -222,7 +222,7 @@ pub(super) mod tests {
         SeenRow { incarnation: Incarnation::of_content([content; 16]), memory: None, ..row_at(at) }
     }
 
-    /// A write that adopts such a row.
+    /// A write to adopt such a row.
     pub(in crate::protocol) fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
         let on = Base::Row { version: version(at), window: 1, incarnation: Incarnation::of_content([content; 16]) };
         SentWrite { on, rows_may_vanish: true, ..write(id, at, 1) }

@@ -1,4 +1,4 @@
-//! [`Memory`] (pure): the recent writes that a row remembers, and when it may forget one. [`WriteId`] names a write.
+//! [`Memory`] (pure): the recent writes remembered by a row, and when it may forget one. [`WriteId`] names a write.
 
 use crate::version::{Incarnation, Version};
 use base64::Engine;
@@ -48,14 +48,14 @@ impl WriteId {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
-    /// The incarnation of a row that this write creates on a free key.
+    /// The incarnation of a row created by this write on a free key.
     #[must_use]
     pub fn as_incarnation(&self) -> Incarnation {
         Incarnation::from_bytes(self.0)
     }
 }
 
-/// What a row remembers of one write.
+/// The trace of one write in the memory of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Trace {
     /// The write was applied when the row was at this version. It made the next version.
@@ -74,7 +74,7 @@ impl Trace {
     }
 }
 
-/// The recent writes that a row remembers.
+/// The recent writes remembered by a row.
 ///
 /// A row remembers each id for at least R commits. R is [`Settings::remembered_writes`](crate::Settings::remembered_writes),
 /// a constant of the table.
@@ -82,7 +82,7 @@ impl Trace {
 pub struct Memory(BTreeMap<WriteId, Trace>);
 
 impl Memory {
-    /// What the row remembers of this write.
+    /// The trace of this write, if the row remembers it.
     #[must_use]
     pub fn get(&self, id: WriteId) -> Option<Trace> {
         self.0.get(&id).copied()
@@ -93,13 +93,13 @@ impl Memory {
         self.0.len()
     }
 
-    /// The ids that the write `by` removes, if its writer saw this memory at the version `seen`: at most four, or as many as
-    /// it adds. It adds its own and the `burned` ones.
+    /// The ids to remove with the write `by`, if its writer saw this memory at the version `seen`: at most four, or as
+    /// many as it adds. It adds its own and the `burned` ones.
     ///
-    /// An id that was stored before version `c` may go when the row is at least at `c + R - 1`, because the write that
-    /// removes it then makes at least `c + R`. One version earlier, a copy of the removed write could still be in its
-    /// window, and would be applied twice. Writers that saw the same memory begin at different ids, so that
-    /// together they remove more than four.
+    /// An id stored before version `c` may go when the row is at least at `c + R - 1`, because the removing write then
+    /// makes at least `c + R`. One version earlier, a copy of the removed write could still be in its window and would
+    /// be applied twice. Writers with the same memory in view begin at different ids, so that together they remove more
+    /// than four.
     #[must_use]
     pub fn prunable(&self, seen: Version, remembered: u64, by: WriteId, burned: usize) -> Vec<WriteId> {
         let is_old = |trace: &Trace| trace.version().get() + remembered <= seen.get() + 1;

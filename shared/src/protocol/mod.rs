@@ -1,10 +1,10 @@
-//! The exactly-once core: rows, conditions, sends, and the judge that finds out what became of a write.
+//! The exactly-once core: rows, conditions, sends, and the judge, which finds out the fate of a write.
 //!
-//! A row remembers the ids of its recent writes in one map (`memory`), and one pure function (`judge`) reads it for
+//! A row remembers the ids of its recent writes in one map (`memory`). One pure function (`judge`) reads the map for
 //! updates, deletes, adds and transactions.
 //!
-//! One engine (`change`) settles every change: `refusal` judges it, `settle` says what follows, and `attempts` knows the
-//! earlier attempts that may still be applied.
+//! One engine (`change`) settles every change: `refusal` judges it, `settle` gives the next action, and `attempts`
+//! holds the open attempts.
 //!
 //! It does not know typed tables, HTTP or Lambda.
 

@@ -1,38 +1,38 @@
-//! [`Patience`] (pure): how long to wait before the next send, and how many answers were lost, given the sends that failed.
+//! [`Patience`] (pure): how long to wait before the next send, and how many answers were lost, given the failed sends.
 
 use crate::retry::RetryPolicy;
 use std::time::Duration;
 
-/// The number of broken connections in a row that are each followed by a send at once. A pool may hold several
-/// connections that died while the process was frozen, and each shows it only when a request is sent on it. More than
-/// these are no leftovers: the network or the service is in trouble.
+/// The number of broken connections in a row after which a send still follows at once. A pool may hold several
+/// connections that died while the process was frozen. Each shows it only when a request is sent on it. More than these
+/// are no leftovers: the network or the service is in trouble.
 const MAX_DEAD_CONNECTIONS: u32 = 4;
 
 /// The failed sends of one request.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Patience {
-    /// Sends that failed. Each doubles the bound of the next pause.
+    /// Failed sends. Each doubles the bound of the next pause.
     failed: u32,
-    /// Sends of these whose answer was lost.
+    /// Failed sends with a lost answer.
     lost: u32,
-    /// Connections that broke since the last failure of another kind.
+    /// Broken connections since the last failure of another kind.
     broken: u32,
 }
 
 impl Patience {
-    /// Notes a send that was answered, and was not applied.
+    /// Notes a send answered but not applied.
     pub(crate) fn not_applied(&mut self) {
         self.broken = 0;
         self.failed += 1;
     }
 
-    /// Notes a send whose answer was lost.
+    /// Notes a send with a lost answer.
     pub(crate) fn lost(&mut self) {
         self.not_applied();
         self.lost += 1;
     }
 
-    /// Notes a send whose connection broke. The first ones in a row do not count as failures, because the connection
+    /// Notes a send with a broken connection. The first ones in a row do not count as failures, because the connection
     /// was probably dead before the send.
     pub(crate) fn broken(&mut self) {
         self.broken += 1;
@@ -42,7 +42,7 @@ impl Patience {
         }
     }
 
-    /// The failed sends whose answer was lost.
+    /// The number of failed sends with a lost answer.
     pub(crate) fn lost_answers(&self) -> u32 {
         self.lost
     }
@@ -60,7 +60,7 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// The longest pause before the next send in milliseconds, and the lost answers.
+    /// The longest pause before the next send in milliseconds, with the number of lost answers.
     fn next(patience: &Patience) -> (u128, u32) {
         let pause = patience.pause(u64::MAX).as_nanos().div_ceil(1_000_000);
         (pause, patience.lost_answers())

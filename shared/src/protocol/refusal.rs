@@ -1,4 +1,4 @@
-//! Judges a refused change, of one step or of several: what the rows that refused it prove about every send (pure).
+//! Judges a refused change of one step or of several (pure): the proof about every send, given by the refusing rows.
 
 use super::condition::{HOLDER, TOKEN};
 use super::fate::may_still_land;
@@ -15,16 +15,16 @@ use std::time::SystemTime;
 pub enum Role {
     /// The step writes to the observed state, and leaves the write id.
     Writes(SentWrite),
-    /// The step demands that the row is still in the observed state.
+    /// The step demands the row in the observed state.
     Checks(Base),
     /// The step adds to numbers at any version, and leaves no id.
     Adds,
-    /// The step demands that a lease is held under this token.
+    /// The step demands a lease held under this token.
     Requires(u64),
 }
 
 impl Role {
-    /// The state of the row that the step demands.
+    /// The state of the row demanded by the step.
     pub(crate) fn base(&self) -> Option<Base> {
         match self {
             Role::Writes(sent) => Some(sent.on),
@@ -34,7 +34,7 @@ impl Role {
     }
 }
 
-/// Whether the row that refused a create may vanish while a copy of the create can still arrive.
+/// Whether the row in the way of a create may vanish while a copy of the create can still arrive.
 pub(super) fn vanishes_soon(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTime) -> bool {
     matches!(sent.on, Base::NoRow(_)) && is_soon(seen.and_then(|row| row.ends_at), now)
 }
@@ -51,9 +51,9 @@ pub(crate) struct RefusedStep<'a> {
     pub role: Role,
     pub layout: &'static Layout,
     pub reason: &'a Reason,
-    /// The row that refused the step, if there was one and it can be read.
+    /// The row that refused the step, if there was one and it is readable.
     pub seen: Option<SeenRow>,
-    /// Whether the step may demand a version that a client made up, so that a lower one proves nothing.
+    /// Whether the demanded version may be made up by a client. A lower version then proves nothing.
     pub is_named_by_client: bool,
 }
 
@@ -63,12 +63,12 @@ impl<'a> RefusedStep<'a> {
         RefusedStep { row, role, layout, reason, seen, is_named_by_client: false }
     }
 
-    /// Whether the reason shows the row, or that there is none.
+    /// Whether the reason shows the row or its absence.
     pub(crate) fn is_shown(&self) -> bool {
         matches!(self.reason, Reason::Refused(_))
     }
 
-    /// The write that leaves an id, if the step is one.
+    /// The write, if the step is one that leaves an id.
     pub(crate) fn write(&self) -> Option<SentWrite> {
         if let Role::Writes(sent) = self.role { Some(sent) } else { None }
     }
@@ -78,7 +78,7 @@ impl<'a> RefusedStep<'a> {
         self.write().is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen.as_ref()))))
     }
 
-    /// Whether the step requires a lease, and its row shows that the lease is lost.
+    /// Whether the step requires a lease already lost, as shown by its row.
     pub(crate) fn is_lease_lost(&self) -> bool {
         let (Role::Requires(mine), Reason::Refused(Some(row))) = (self.role, self.reason) else { return false };
         let current = row.get(TOKEN).and_then(row::read_number);
@@ -103,7 +103,7 @@ impl<'a> RefusedStep<'a> {
 /// Judges all steps by each. Steps are applied together or not at all. So if one step landed, all did, and if one step
 /// is never applied, none is.
 ///
-/// Steps that only check or add leave no id, and prove nothing. Their rows may have moved on before or after.
+/// Checks and plain adds leave no id and prove nothing. Their rows may have moved on before or after.
 pub(crate) fn judge_refusal(steps: &[RefusedStep<'_>], now: SystemTime) -> Verdict {
     judge_steps(steps.iter().filter(|step| step.is_shown()).filter_map(|step| {
         Some(match judge_one(&step.write()?, step.seen.as_ref(), now) {
@@ -113,14 +113,14 @@ pub(crate) fn judge_refusal(steps: &[RefusedStep<'_>], now: SystemTime) -> Verdi
     }))
 }
 
-/// Whether a second copy of these steps may still be applied, if no send of them is pending: none of the reasons shows that
-/// the condition of its step cannot hold again.
+/// Whether a second copy of these steps may still be applied, if no send of them is pending: no reason shows that the
+/// condition of its step cannot hold again.
 pub(crate) fn steps_may_still_land(steps: &[RefusedStep<'_>], now: SystemTime) -> bool {
     steps.iter().any(|step| step.write().is_some()) && steps.iter().all(|step| step.may_still_land(now))
 }
 
-/// Judges all steps by the verdicts on the refused ones that leave an id. Each verdict comes with whether the row may
-/// vanish while a copy of a create can still arrive.
+/// Judges all steps by the verdicts on the refused writes with an id. The flag beside each verdict: the row may vanish
+/// while a copy of a create can still arrive.
 pub fn judge_steps(verdicts: impl Iterator<Item = (Verdict, bool)>) -> Verdict {
     let mut all = Verdict::Unproved;
     for (verdict, is_soon) in verdicts {
@@ -134,7 +134,7 @@ pub fn judge_steps(verdicts: impl Iterator<Item = (Verdict, bool)>) -> Verdict {
     all
 }
 
-/// Judges a transaction whose lease is lost, by the rows that it would have written, as they are now.
+/// Judges a transaction after its lease was lost, by the present rows of its writes.
 pub fn judge_after_loss(writes: impl Iterator<Item = (SentWrite, Option<SeenRow>)>) -> Verdict {
     let mut all = Verdict::Unproved;
     for (sent, seen) in writes {
@@ -147,9 +147,9 @@ pub fn judge_after_loss(writes: impl Iterator<Item = (SentWrite, Option<SeenRow>
     all
 }
 
-/// Whether the row of a lease shows that the lease with the token `mine` is lost: another caller has acquired it since,
-/// or it was released. No copy of a write that requires it will be applied then. A token higher than the current one
-/// proves nothing, because it may become the current one later.
+/// Whether the row of a lease shows the lease with the token `mine` as lost: released, or acquired by another caller
+/// since. No copy of a write under it will be applied then. A token higher than the current one proves nothing, because
+/// it may become the current one later.
 pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
     current > mine || (current == mine && !is_held)
 }
@@ -167,7 +167,7 @@ mod tests {
     const LAYOUT: Layout = Layout { expires_at: Some("expiresAt"), ..Layout::of_key("id") };
     const LANDED: Verdict = Verdict::Landed(Version::ABSENT.next());
 
-    /// A row that `by` created and wrote last, at version `at`.
+    /// A row created by the write `by` and unchanged since, at version `at`.
     fn row_of(by: WriteId, at: u64) -> Attributes {
         let mut row = row::first_attributes(&LAYOUT, by);
         row.insert("_version".to_owned(), AttributeValue::N(at.to_string()));

@@ -13,12 +13,12 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 use std::time::{Duration, SystemTime};
 
-/// A row that TTL or a sweep may remove within this time proves nothing about a create whose answer was lost, because a late
-/// copy could find the key free. A signature lives for 5 minutes from its date. Three clocks may be off, by less than 5
-/// minutes each: the one that dated the request was ahead, the one that judges is behind, the one that sweeps is ahead.
+/// If TTL or a sweep may remove a row within this time, the row proves nothing about a create with a lost answer,
+/// because a late copy could find the key free. A signature lives for 5 minutes from its date. Three clocks may be off
+/// by less than 5 minutes each: the signer's was ahead, the judge's is behind, the sweeper's is ahead.
 const PURGE_MARGIN: Duration = Duration::from_mins(20);
 
-/// A row that was read, or that a refusal returned.
+/// A row from a read or a refusal.
 ///
 /// A *foreign* row was written by another program, and was not adopted yet: it has no incarnation and no memory.
 #[derive(Clone, Debug)]
@@ -30,7 +30,7 @@ pub(crate) struct Row {
     pub is_tombstone: bool,
     /// The time after which the tombstone may be removed, in epoch seconds.
     pub purge_at: Option<u64>,
-    /// The highest fencing token that the row has seen.
+    /// The highest fencing token seen by the row.
     pub fence: Option<u64>,
     /// The recent writes.
     pub memory: Memory,
@@ -67,7 +67,7 @@ impl Row {
         Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes })
     }
 
-    /// Checks that the row has not seen a higher token than this one.
+    /// Fails if the row has seen a higher token than this one.
     ///
     /// # Errors
     /// [`Failure::Fenced`] if it has.
@@ -76,10 +76,10 @@ impl Row {
     }
 }
 
-/// Whether a row of this crate is a tombstone: it was deleted, and nobody has written it since.
+/// Whether a row of this crate is a tombstone: it was deleted and has not been written since.
 ///
-/// The mark of a tombstone is the version that the delete made. Another program that writes the row raises the version,
-/// and the row is alive again. Where nobody else writes, the time of a tombstone is mark enough.
+/// The mark of a tombstone is the version made by the delete. Another program raises the version with its write, which
+/// brings the row back to life. Without other writers, the time of a tombstone is mark enough.
 pub(crate) fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Version) -> Result<bool, Failure> {
     let Names { buried, purge_at, .. } = layout.names;
     match attributes.get(buried).filter(|_| layout.marks_by_version()) {
@@ -133,7 +133,7 @@ fn malformed(name: &str) -> Failure {
     Failure::CorruptItem { reason: format!("{name} is malformed, so this crate did not write it") }
 }
 
-/// The error for a row whose version or incarnation cannot be read.
+/// The error for a row with an unreadable version or incarnation.
 fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
     let Names { version, incarnation, .. } = names;
     let reason = match (attributes.get(*version), attributes.get(*incarnation)) {
@@ -146,8 +146,8 @@ fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
     Failure::CorruptItem { reason }
 }
 
-/// The error for a row whose memory cannot be read. Rows of stored format 1, in which 16 numbered slots held the ids of
-/// recent writes, say so.
+/// The error for a row with an unreadable memory. It names stored format 1, with the ids of recent writes in 16
+/// numbered slots.
 fn corrupt_memory(names: &Names, attributes: &Attributes) -> Failure {
     let Names { writes, incarnation, .. } = names;
     let is_slot = |value: &AttributeValue| value.is_b();
@@ -162,7 +162,7 @@ fn corrupt_memory(names: &Names, attributes: &Attributes) -> Failure {
     Failure::CorruptItem { reason }
 }
 
-/// Reads the parts of a row that the judge needs. `None` if the version or the incarnation cannot be read.
+/// Reads the parts of a row used by the judge. `None` if the version or the incarnation cannot be read.
 pub(crate) fn seen(layout: &Layout, attributes: &Attributes) -> Option<SeenRow> {
     let names = &layout.names;
     let version = attributes.get(names.version).map_or(Some(Version::ABSENT), read_version)?;
@@ -210,12 +210,12 @@ pub(crate) fn bytes(value: &[u8]) -> AttributeValue {
     AttributeValue::B(Blob::new(value))
 }
 
-/// A memory that holds one write: applied when the row was at the version `before`.
+/// A memory with one write: applied when the row was at the version `before`.
 pub(crate) fn first_memory(id: WriteId, before: u64) -> AttributeValue {
     AttributeValue::M(HashMap::from([(id.name(), number(before))]))
 }
 
-/// The attributes of this crate in a row that the write `id` creates on a free key.
+/// The attributes of this crate in a row created by the write `id` on a free key.
 pub(crate) fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
     let Settings { names, first_version, .. } = &layout.settings;
     HashMap::from([
@@ -225,8 +225,8 @@ pub(crate) fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
     ])
 }
 
-/// Updates the attributes of this crate in a whole item that replaces the row: raises the version, stores the id in the
-/// memory, removes the ids in `prune` from it, and leaves those in `burn` as burned. Adopts a foreign row.
+/// Updates the attributes of this crate in a whole item about to replace the row: raises the version, stores the id in
+/// the memory, removes the ids in `prune` from it, and leaves those in `burn` as burned. Adopts a foreign row.
 pub(crate) fn advance(
     names: &Names,
     item: &mut Attributes,
@@ -247,11 +247,11 @@ pub(crate) fn advance(
     }
 }
 
-/// The largest item that is sent: the 400 KB of `DynamoDB` less room for the attributes of this crate. So an item that
-/// could be created can also be changed and deleted.
+/// The largest item ever sent: the 400 KB of `DynamoDB` less room for the attributes of this crate. So every created
+/// item can also be changed and deleted.
 pub(crate) const MAX_ITEM: usize = 400 * 1024 - 4096;
 
-/// Refuses an item that would be too large, before anything is sent. Does not count the attributes of this crate.
+/// Refuses an item of too many bytes before anything is sent. Does not count the attributes of this crate.
 pub(crate) fn check_size<'a>(
     names: &Names,
     item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>,

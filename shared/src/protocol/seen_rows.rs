@@ -13,13 +13,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 const GENERATION: usize = 5 * 100;
 /// The most heap of one generation, in bytes, by the estimate of [`heap_of_row`]. Both together take at most 16 MB.
 const GENERATION_HEAP: usize = 8 * 1024 * 1024;
-/// The largest item that is kept, in bytes of `DynamoDB`. Many small values may take 60 times as much heap.
+/// The largest item kept, in bytes of `DynamoDB`. Many small values may take 60 times as much heap.
 const LARGEST_ITEM: usize = 16 * 1024;
 
-/// The rows that a client saw last: at most 1,000, in at most 16 MB. Those seen least recently go first.
+/// The rows last seen by a client: at most 1,000, in at most 16 MB. Those seen least recently go first.
 ///
-/// What is here may be out of date. So a write that starts from it demands the version or the window, and no answer
-/// rests on it alone.
+/// These rows may be out of date. So a write based on one demands the version or the window. No answer rests on one
+/// alone.
 #[derive(Debug, Default)]
 pub(crate) struct SeenRows {
     /// The young generation and the old one.
@@ -35,12 +35,12 @@ pub(crate) struct LastSeen {
     pub row: Arc<Row>,
     /// How many adds of this client have found their window passed and are still at it.
     pub crowd: Arc<AtomicU64>,
-    /// The heap that the row takes, with its address.
+    /// The heap of the row, with its address.
     heap: usize,
 }
 
 impl SeenRows {
-    /// The row that was seen last at this key.
+    /// The row last seen at this key.
     pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<LastSeen> {
         let address = address(table, key);
         let mut generations = self.generations();
@@ -72,7 +72,7 @@ impl SeenRows {
         insert(&mut generations, address, LastSeen { row: Arc::new(row), crowd, heap });
     }
 
-    /// Forgets a key that has no row.
+    /// Forgets a key without a row.
     pub(crate) fn remove(&self, table: &str, key: &Attributes) {
         let address = address(table, key);
         for generation in &mut *self.generations() {
@@ -88,7 +88,7 @@ impl SeenRows {
 fn insert([young, old]: &mut [Generation; 2], address: String, seen: LastSeen) {
     young.remove(&address);
     old.remove(&address);
-    // A generation has few rows, so the sum is cheap.
+    // A generation has few rows. So the sum is cheap.
     if young.len() >= GENERATION || heap_of_rows(young) + seen.heap > GENERATION_HEAP {
         *old = mem::take(young);
     }
@@ -99,10 +99,10 @@ fn heap_of_rows(generation: &Generation) -> usize {
     generation.values().map(|seen| seen.heap).sum()
 }
 
-/// The heap of a row beside its address, its attributes and all but a few of the ids that it remembers, rather too much than
-/// too little: its entry in a map of which half may be empty, the row, its crowd, and one node of a B-tree of 11 places.
+/// The heap of a row beside its address, its attributes and all but a few of the ids in its memory. An estimate on the
+/// high side: its entry in a map of which half may be empty, the row, its crowd, and one node of a B-tree of 11 places.
 const HEAP_OF_ROW: usize = 1024;
-/// The heap of an id that a row remembers. A node of a B-tree may be half empty.
+/// The heap of an id in the memory of a row. A node of a B-tree may be half empty.
 const HEAP_OF_ID: usize = 2 * size_of::<(WriteId, Trace)>();
 const _: () = assert!(2 * size_of::<(String, LastSeen)>() + size_of::<Row>() + 6 * HEAP_OF_ID + 128 <= HEAP_OF_ROW);
 
@@ -118,7 +118,7 @@ pub(crate) fn heap_of_attributes(map: &HashMap<String, AttributeValue>) -> usize
     table + map.iter().map(|(name, value)| block(name.len()) + heap_of(value)).sum::<usize>()
 }
 
-/// The heap that a value takes beside its own size.
+/// The heap of a value beside its own size.
 fn heap_of(value: &AttributeValue) -> usize {
     let list = |size: usize, length: usize| block(size * length);
     match value {
@@ -233,7 +233,7 @@ mod tests {
         }
     }
 
-    /// An item of almost 16 KB whose heap is about 60 times as large.
+    /// An item of almost 16 KB with a heap about 60 times as large.
     fn bulky(version: u64) -> Row {
         let leaf = || AttributeValue::M([("n".to_owned(), AttributeValue::Null(true))].into());
         let mut row = row_at(version, 1);

@@ -1,17 +1,17 @@
 //! What follows from the verdict on a refused change (pure): is it told, sent again, burned, or unknown?
 //!
-//! The engine in `change.rs` does what these functions say, and so do the models in `dev/models`.
+//! Both the engine in `change.rs` and the models in `dev/models` follow these functions.
 
 use crate::error::Failure;
 use crate::protocol::judge::{Base, SentWrite, Verdict};
 use crate::version::{ItemVersion, Version};
 
-/// The most earlier attempts of one change that the next one burns. A change that has more of them gives up, because each of
-/// them makes the expressions of the next one longer.
+/// The most earlier attempts of one change burned by the next one. With more of them, the change gives up, because each
+/// makes the expressions of the next one longer.
 pub(crate) const MOST_OPEN: usize = 32;
 
-/// The failure of a change that ends although an earlier attempt may have been applied since it was refused: nothing says
-/// that it was not. A lost lease does: no attempt is applied without it.
+/// The failure at the end of a change with open attempts: one of them may have been applied since its refusal. Only a
+/// lost lease proves the opposite, because no attempt is applied without it.
 pub(crate) fn while_open(failure: Failure) -> Failure {
     match failure {
         Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
@@ -20,43 +20,43 @@ pub(crate) fn while_open(failure: Failure) -> Failure {
     }
 }
 
-/// What follows from a refusal.
+/// The next action after a refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum After {
     /// The change was applied, and made this version.
     Landed(Version),
     /// The change was not applied. Decide again.
     NotApplied,
-    /// A copy may still be applied: burn a write that leaves an id.
+    /// A copy may still be applied: burn a write with an id.
     Burn,
     /// No copy can be applied any more, because the lease is lost. The rows show whether an earlier one was.
     AskRows,
-    /// Nothing is proved, and a send is pending.
+    /// A send is pending, and there is no proof.
     Unknown,
-    /// Nothing is pending, and the version of a row went down.
+    /// The version of a row went down with nothing pending.
     Corrupt,
 }
 
-/// The facts beside the verdict that decide what follows from a refusal.
+/// The facts beside the verdict in the choice of the next action.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Facts {
     /// Another send may have been applied, or may still be.
     pub is_pending: bool,
-    /// The change requires a lease, and the lease is lost.
+    /// The change requires a lease already lost.
     pub is_lease_lost: bool,
-    /// A write of the change can be burned, and no row has shown that this would prove nothing.
+    /// A write of the change can be burned, and none of the shown rows makes such a burn useless.
     pub can_burn: bool,
 }
 
-/// Says what follows from a refusal, by the verdict on the whole change.
+/// The next action after a refusal, by the verdict on the whole change.
 ///
-/// Only a pending send can make the outcome unknown. With nothing pending, rows that do not show our id refuse the change.
+/// Only a pending send can make the outcome unknown. With nothing pending, rows without our id refuse the change.
 #[must_use]
 pub fn after(verdict: Verdict, facts: Facts) -> After {
     match verdict {
         Verdict::Landed(version) => After::Landed(version),
         Verdict::NeverApplied => After::NotApplied,
-        // A version that was read never goes down, unless the table was restored.
+        // A version never goes down after it was read, unless the table was restored.
         Verdict::Corrupt if !facts.is_pending => After::Corrupt,
         _ if !facts.is_pending => After::NotApplied,
         Verdict::Open | Verdict::Unproved if facts.is_lease_lost => After::AskRows,
@@ -65,10 +65,10 @@ pub fn after(verdict: Verdict, facts: Facts) -> After {
     }
 }
 
-/// Whether a burn of a write would prove something after its row refused it with this verdict. `None` says that the row
-/// was not shown.
+/// Whether a burn of a write would prove something after its row refused it with this verdict. `None` stands for a row
+/// not shown.
 ///
-/// A row that was shown and proves nothing has forgotten the id, or is another row. It would refuse the burn too.
+/// A shown row without proof has forgotten the id, or is another row. It would refuse the burn too.
 #[must_use]
 pub fn burn_helps(sent: &SentWrite, shown: Option<Verdict>) -> bool {
     can_be_burned(sent) && matches!(shown, None | Some(Verdict::Open))
@@ -86,23 +86,23 @@ pub fn is_in_window(sent: &SentWrite, at: ItemVersion) -> bool {
     }
 }
 
-/// Whether a write that leaves an id can be burned, so that no copy of its change is applied any more: on a free key by a
-/// tombstone that takes it, in a row by the id.
+/// Whether a write with an id can be burned, so that no copy of its change is applied any more: on a free key by a
+/// tombstone on it, in a row by the id.
 #[must_use]
 pub fn can_be_burned(sent: &SentWrite) -> bool {
     match sent.on {
-        // Somebody may remove the tombstone while a copy is still on its way.
+        // Another program may remove the tombstone while a copy is still on its way.
         Base::NoRow(_) => !sent.rows_may_vanish,
         Base::Row { incarnation, .. } => !incarnation.is_foreign(),
     }
 }
 
-/// Says which adds of a transaction, by their rows, become anchors: they get the id and a window. `None` if no row would
-/// remember the transaction, so that it must not be sent.
+/// Says which adds of a transaction, by their rows, become anchors: they get the id and a window. `None` if no row
+/// would remember the transaction. It must not be sent then.
 ///
-/// One row must remember a transaction that adds. `writes` has the rows of the steps that leave the id, and `adds` those of
-/// the adds, each with whether the row is known, so that the add can have a window. `open` has, for each earlier attempt that
-/// may still be applied, the rows that would remember it: the next attempt excludes it by writing to one of them.
+/// One row must remember a transaction with adds. `writes` has the rows of the steps with the id. `adds` has the rows
+/// of the adds, each with a flag: the row is known, so that the add can have a window. `open` has, for each open
+/// attempt, the rows that would remember it: the next attempt excludes it by writing to one of them.
 #[must_use]
 pub fn anchors_of(writes: &[usize], adds: &[(usize, bool)], open: &[Vec<usize>]) -> Option<Vec<usize>> {
     let mut anchors = Vec::new();

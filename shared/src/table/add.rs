@@ -28,8 +28,8 @@ use std::ops::RangeInclusive;
 /// # drop(take);
 /// ```
 ///
-/// Sums are those of `DynamoDB`: exact up to 38 significant digits. If the numbers of an item may need more digits than
-/// that, use [`Table::update_with_retry`](crate::Table::update_with_retry).
+/// Sums are those of `DynamoDB`: exact up to 38 significant digits. If the numbers of an item may need more digits, use
+/// [`Table::update_with_retry`](crate::Table::update_with_retry).
 #[derive(Clone, Debug)]
 pub struct Add {
     addition: Addition,
@@ -38,7 +38,7 @@ pub struct Add {
     invalid: Option<String>,
 }
 
-/// An attribute whose value follows from the range of a number.
+/// An attribute with a value that follows from the range of a number.
 #[derive(Clone, Debug)]
 struct Bands {
     /// The position of the number among those of the add.
@@ -48,7 +48,7 @@ struct Bands {
     ranges: Vec<(RangeInclusive<i64>, AttributeValue)>,
 }
 
-/// The names that lead to a number, from the top of the item.
+/// The path of names to a number, from the top of the item.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct AddPath(Vec<String>);
 
@@ -72,10 +72,10 @@ impl<const N: usize> From<[&str; N]> for AddPath {
     }
 }
 
-/// An add that was applied.
+/// An applied add.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Added<T> {
-    /// The version that the add made.
+    /// The version made by the add.
     pub at: ItemVersion,
     /// The item as the answer shows it. If an answer was lost, it may show later changes too. `None` if the item was
     /// deleted since.
@@ -83,8 +83,8 @@ pub struct Added<T> {
 }
 
 impl Add {
-    /// Adds `by` to the number at `path`, if that keeps its [`Bounds`]: a range such as `0..=100` or `0..` for the result, or
-    /// `..` for none of its own.
+    /// Adds `by` to the number at `path`, if the result keeps its [`Bounds`]: a range such as `0..=100` or `0..` for
+    /// the result, or `..` for none of its own.
     #[must_use]
     pub fn to(path: impl Into<AddPath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
         let add = Add { addition: Addition::default(), bands: Vec::new(), seen: None, invalid: None };
@@ -106,12 +106,11 @@ impl Add {
         self
     }
 
-    /// Sets an attribute by the range in which the result of the number at `path` is. That is one of the numbers of this
-    /// add, and its amount must be whole. Ranges must not overlap, and a result outside all of them is refused. An empty
+    /// Sets an attribute by the range of the result of the number at `path`. The path leads to one of the numbers of
+    /// this add; its amount must be whole. Ranges must not overlap. A result outside all of them is refused. An empty
     /// range is left out.
     ///
-    /// The library guesses the range from the number that it saw last. A wrong guess is refused and costs one more
-    /// request.
+    /// The library guesses the range from the number seen last. A wrong guess is refused and costs one more request.
     #[must_use]
     pub fn bands(
         mut self,
@@ -136,7 +135,7 @@ impl Add {
         self
     }
 
-    /// Sets an attribute to a value, whatever it was.
+    /// Sets an attribute to a value, without a demand on its old value.
     #[must_use]
     pub fn set(mut self, attribute: &str, value: &impl Serialize) -> Self {
         if let Some(value) = self.encode(attribute, value) {
@@ -178,13 +177,13 @@ impl Add {
         encoded.map_err(|error| self.invalid = Some(format!("{attribute}: {error}"))).ok()
     }
 
-    /// The amount that is added to a number, if it is whole.
+    /// The amount to add to a number, if it is whole.
     fn number(&self, number: usize) -> Option<i128> {
         whole(&self.addition.numbers[number].by)
     }
 
-    /// What is to be sent if the item is as in `attributes`: with the bands that follow from them. Without attributes,
-    /// the last band of each number is guessed.
+    /// The addition to send if the item is as in `attributes`: with the bands that follow from them. Without
+    /// attributes, the last band of each number is guessed.
     ///
     /// # Errors
     /// [`Failure::InvalidRecord`] if the add names attributes that the `Record` does not declare.
@@ -232,15 +231,15 @@ pub enum Stand {
     WindowPassed,
     /// An attribute is not as demanded.
     NotAsDemanded,
-    /// It takes the add, perhaps with another band than the one that was guessed.
+    /// It takes the add, perhaps with another band than the guessed one.
     Takes,
     /// It has a number with decimals. Only `DynamoDB` compares it with the bounds.
     Unclear,
 }
 
 impl Add {
-    /// How an item stands to this add, by all that can be told without `DynamoDB`. `passed` says that the row has left
-    /// the window.
+    /// How an item stands to this add, as far as this can be told without `DynamoDB`. `passed`: the row has left the
+    /// window.
     pub(crate) fn stand(&self, item: &Attributes, passed: bool) -> Stand {
         let Addition { numbers, equal, missing, .. } = &self.addition;
         let mut is_clear = true;
@@ -271,12 +270,12 @@ impl Add {
     }
 }
 
-/// Whether a number is in the range. One that no `i128` holds is not.
+/// Whether a number is in the range. A number too large for an `i128` is not.
 fn contains(range: &RangeInclusive<i64>, number: Option<i128>) -> bool {
     number.and_then(|number| i64::try_from(number).ok()).is_some_and(|number| range.contains(&number))
 }
 
-/// The whole number that this text is.
+/// The whole number in this text.
 fn whole(text: &str) -> Option<i128> {
     Number::parse(text)?.to_whole()
 }

@@ -1,4 +1,4 @@
-//! [`Table::add`]: sends an add until its outcome is proved. Moves its window forward, and burns what cannot be proved.
+//! [`Table::add`]: sends an add until its outcome is proved. Moves its window forward, and burns an unproved add.
 
 use super::add::{Add, Added, Stand};
 use super::commit::{RowChange, Tried};
@@ -63,14 +63,14 @@ impl<T> fmt::Debug for NotAdded<T> {
 
 impl<T: Record> Table<T> {
     /// Adds to numbers of the item, exactly once, at any version. An add conflicts only if as many other writes as the
-    /// [add window](crate::Settings::add_window) or more are applied to the item between its look and its write. It is then
-    /// sent again. A row that another program wrote has a window of one, and so has each row of a table with
-    /// [programs that write as they like](crate::Settings::open_to_any).
+    /// [add window](crate::Settings::add_window) or more are applied to the item between its look and its write. It is
+    /// then sent again. The window is one for a row of another program, and for each row of a table with [programs that
+    /// write as they like](crate::Settings::open_to_any).
     ///
-    /// A warm add, of an item that this client has seen, sends one write. A cold one reads first. Each of these costs
-    /// one more write: more other writes since the item was seen than the window allows, a band that was guessed wrong, a
-    /// lost answer. If an answer is lost and the item then refuses the add, one more write burns the
-    /// add: afterwards no copy of it can be applied, and the refusal is certain.
+    /// A warm add, of an item seen before by this client, sends one write. A cold one reads first. Each of these costs
+    /// one more write: more other writes than the window allows since the item was seen, a wrong guess of a band, a
+    /// lost answer. If an answer is lost and the item then refuses the add, one more write burns the add: afterwards
+    /// the refusal is certain, because no copy of the add can be applied.
     ///
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: [`NotAdded`] says why the item refused
@@ -98,7 +98,7 @@ impl<T: Record> Table<T> {
     /// Use it if an add serves most items, and some need an exact version.
     ///
     /// # Errors
-    /// See [`Table::update_with_retry`]. [`UpdateError::NotFound`] also says that the add was applied and the item was
+    /// See [`Table::update_with_retry`]. [`UpdateError::NotFound`] is also returned if the add was applied and the item
     /// deleted after it.
     #[cfg_attr(not(any(feature = "http", feature = "testing")), expect(dead_code, reason = "only `http` needs it"))]
     pub(crate) async fn add_or_update<R>(
@@ -126,13 +126,13 @@ impl<T: Record> Table<T> {
         Ok(AddChange { add, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
     }
 
-    /// The answer to an add that made the version `at`, by the row that shows it.
+    /// The answer to an add with the new version `at`, by the row that shows it.
     fn added(at: ItemVersion, row: Option<Row>) -> Added<T> {
         Added { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) }
     }
 }
 
-/// A state of the row that a send may start from, and the row, unless the caller only named its state. The row has no
+/// A state of the row from which a send may start, with the row unless the caller only named its state. The row has no
 /// attributes if they were not kept.
 type Sight = (ItemVersion, Option<Arc<Row>>);
 
@@ -145,13 +145,13 @@ struct AddChange<'a> {
     change: RowChange<'a>,
     /// How often the add has waited because its window was passed.
     pauses: u32,
-    /// Whether the row that the add starts from was seen before the last pause.
+    /// Whether the row at the start of the add was seen before the last pause.
     is_stale: bool,
     crowd: Option<InCrowd>,
 }
 
 impl AddChange<'_> {
-    /// Returns the version that the add made, and the row that shows it, if it can be read.
+    /// Returns the version made by the add, with the row that shows it, if it can be read.
     ///
     /// # Errors
     /// [`UpdateError::Refused`]: the row refused the add. An update in its place is the same change.
@@ -194,8 +194,8 @@ impl AddChange<'_> {
             let stand = add.stand(&row.attributes, !is_in_window(&attempt.sent, row.at));
             let goes_on = match stand {
                 Stand::Takes | Stand::WindowPassed => true,
-                // The burn showed a later state than the one that refused, or the add demanded other values than those of
-                // the row.
+                // The burn showed a later state than the refusal, or the add demanded other values than those of the
+                // row.
                 Stand::Unclear => is_by_burn || (layout.demands_values() && seen.as_deref().is_some_and(differs)),
                 Stand::NotANumber | Stand::OutOfRange | Stand::NotAsDemanded => false,
             };
@@ -209,7 +209,7 @@ impl AddChange<'_> {
         }
     }
 
-    /// Where the add starts from without a read: the row that this client saw last, or the state that the caller names.
+    /// The start of the add without a read: the row last seen by this client, or the state named by the caller.
     fn known_sight(&self) -> Option<Sight> {
         if self.change.table.layout.demands_values() {
             return None; // What was seen last may be of a higher version than the row.
@@ -231,9 +231,9 @@ impl AddChange<'_> {
         );
     }
 
-    /// Waits so long that the adds that wait with this one pass each other. Returns where the next send starts from:
-    /// the row that this client saw last, if that is later than `sight`. If it is not, the next send usually only finds
-    /// out the current row. The add then starts from that row at once.
+    /// Waits long enough for the adds waiting with this one to pass each other. Returns the start of the next send: the
+    /// row last seen by this client, if it is later than `sight`. If it is not, the next send usually only finds out
+    /// the current row. The add then starts from that row at once.
     async fn spread(&mut self, sight: Sight, round_trip: Duration) -> Result<Sight, Failure> {
         let (sender, name) = (self.change.table.sender(), &self.change.table.name);
         self.call.count_conflict();
@@ -248,8 +248,8 @@ impl AddChange<'_> {
         let bound = sender.policy.spread_bound(self.pauses, crowd, self.change.table.layout.window, round_trip);
         let spread = self.change.delivery.spread(bound).await;
         spread.map_err(|failure| self.change.attempts.failed(failure))?;
-        // The row has left every window in which this add was sent, so no copy of it can be applied any more. Thus the
-        // add may start from any later version of that row.
+        // The row has left every window in which this add was sent. So no copy of it can be applied any more, and it
+        // may start from any later version of the row.
         let later = sender.seen_rows.get(name, &self.change.address.key).filter(|seen| {
             let (seen, own) = (seen.row.at, sight.0);
             seen.incarnation == own.incarnation && seen.version > own.version
@@ -258,7 +258,7 @@ impl AddChange<'_> {
         Ok(later.map_or(sight, |seen| (seen.row.at, Some(seen.row))))
     }
 
-    /// The row that shows an add that was applied. If the answer shows no item, reads it: a transaction returns none.
+    /// The row after an applied add. If the answer shows no item, reads it: a transaction returns none.
     async fn row_of_added(&self, item: Option<Attributes>) -> Result<Option<Row>, Failure> {
         let row = match item {
             Some(item) => Row::read(self.change.table.layout, item).ok(),

@@ -1,9 +1,9 @@
-//! [`Bounds`]: what an add demands of its number.
+//! [`Bounds`]: the demands of an add on its number.
 
 use crate::number::Number;
 use std::ops::{RangeFrom, RangeFull, RangeInclusive};
 
-/// What an add demands of its number.
+/// The range demanded of the number by an add.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Bounds {
     /// The result lies between [`i64::MIN`] and [`i64::MAX`]. An amount with decimals is also refused where the result is

@@ -17,13 +17,13 @@ use crate::protocol::settle::{committed, made};
 use crate::version::ItemVersion;
 use std::time::Duration;
 
-/// The attempt that was applied, by its id, and the state that it left.
+/// The applied attempt by its id, with the state left by it.
 pub(super) type Applied = (WriteId, ItemVersion);
 
-/// What became of one attempt, with the item that tells.
+/// The fate of one attempt, with the item that tells.
 pub(super) struct Tried {
-    /// This attempt, or an earlier one of the change: then a second copy of it was applied after it had been refused, and
-    /// this one never will be. `None` if none was applied.
+    /// This attempt or an earlier one of the change. In the second case, a copy of the earlier one was applied after
+    /// its refusal; this attempt never will be. `None` if none was applied.
     pub applied: Option<Applied>,
     pub item: Option<Attributes>,
     /// Whether a burn has shown the item, later than the refusal.
@@ -64,7 +64,7 @@ impl<'a> RowChange<'a> {
             attempt.request.show_new_row();
         }
         let Tried { applied, item, round_trip, .. } = self.send(&attempt).await?;
-        // A row that cannot be read is forgotten.
+        // An unreadable row is forgotten.
         let current = self.saw(item);
         if applied.is_some() {
             return Ok((applied, current));
@@ -73,7 +73,7 @@ impl<'a> RowChange<'a> {
         if let Some(row) = &current {
             row.check_fence(attempt.sent.fence)?;
         }
-        // A create that finds the key taken has not lost a race. A write to a row that has moved on has lost one.
+        // A create refused by a taken key has not lost a race. A write to a row that has moved on has lost one.
         if let Base::Row { version, .. } = attempt.sent.on {
             let now = current.as_ref().map_or(version, |row| row.at.version);
             self.delivery.conflict(now.get().saturating_sub(version.get()), round_trip);
@@ -103,7 +103,7 @@ impl<'a> RowChange<'a> {
                 // In a window, only the row tells which version the write made.
                 let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
                 let at = seen.map_or(committed(sent), |row| row.at());
-                // The answer to a put shows no row, and the row that was sent may be large.
+                // The answer to a put shows no row. The row sent in the put may be large.
                 let item = if table.remembers_items { request.new_row(shown) } else { shown };
                 return Ok(Tried { applied: Some((sent.id, at)), item, is_by_burn: false, round_trip: Duration::ZERO });
             }

@@ -9,9 +9,9 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// The bytes of the digest that a cursor begins with.
+/// The bytes of the digest at the start of a cursor.
 const DIGEST: usize = 12;
-/// The longest cursor that is read. Keys take at most 3 KB each.
+/// The longest cursor accepted. Keys take at most 3 KB each.
 const MAX_TEXT: usize = 16 * 1024;
 
 /// Where the next page of a query begins: after the last item of this page.
@@ -20,9 +20,9 @@ const MAX_TEXT: usize = 16 * 1024;
 /// items are created, changed and deleted, because it names a place in the order and no item.
 ///
 /// A cursor belongs to one query: its table, index, partition, direction and bound of the sort key. Another query
-/// refuses it. It is not signed and need not be. It holds no partition, because that is always the one of the query. So a
-/// cursor that somebody made up can only begin elsewhere in a partition that the caller may list anyway. It does show
-/// the key of the last row that was read, in an encoding that anybody can undo.
+/// refuses it. It is not signed and need not be. It holds no partition, because the partition is always the one of the
+/// query. So a made-up cursor can only begin elsewhere in a partition that the caller may list anyway. The key of the
+/// last row is readable in it: its encoding is no protection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cursor(String);
 
@@ -46,8 +46,8 @@ impl From<Cursor> for String {
     }
 }
 
-/// Why a query was refused: the cursor is not one of this query. It is damaged or made up, or it belongs to another table,
-/// index, partition, order or bound of the sort key. Begin again without a cursor.
+/// Why a query was refused: the cursor is not one of this query. It is damaged, made up, or from another table, index,
+/// partition, order or bound of the sort key. Begin again without a cursor.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct InvalidCursor;
 
@@ -58,7 +58,7 @@ impl fmt::Display for InvalidCursor {
 }
 
 impl PageRequest {
-    /// The cursor that begins after the row with these key attributes. `names` are those of the key beside the
+    /// The cursor that begins after the row with these key attributes. `names` are the names in the key beside the
     /// partition key of the query. `None` if one is missing.
     pub(crate) fn cursor_after(&self, names: &[&str], last: &Attributes) -> Option<Cursor> {
         let mut key = Vec::new();
@@ -68,7 +68,7 @@ impl PageRequest {
         Some(Cursor(self.sealed(&key)))
     }
 
-    /// The attributes with these names that the cursor holds. `None` if it is not one of this query.
+    /// The attributes with these names in the cursor. `None` if it is not one of this query.
     pub(crate) fn key_in(&self, names: &[&str], cursor: &str) -> Option<Attributes> {
         let text = Some(cursor).filter(|text| text.len() <= MAX_TEXT)?;
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
@@ -81,7 +81,7 @@ impl PageRequest {
         key.is_empty().then_some(attributes)
     }
 
-    /// The text of a cursor with these bytes for a key: they follow the digest that fits.
+    /// The text of a cursor with these bytes for a key: they follow the matching digest.
     pub(crate) fn sealed(&self, key: &[u8]) -> String {
         URL_SAFE_NO_PAD.encode([self.digest(key).as_slice(), key].concat())
     }
@@ -111,7 +111,7 @@ fn write(bytes: &mut Vec<u8>, value: &AttributeValue) {
         AttributeValue::S(text) => (b'S', text.as_bytes()),
         AttributeValue::N(number) => (b'N', number.as_bytes()),
         AttributeValue::B(blob) => (b'B', blob.as_ref()),
-        // No key has another kind, so no cursor with it can be read.
+        // No key has another kind. So no cursor with it can be read.
         _ => (b'-', &[][..]),
     };
     bytes.push(kind);
@@ -233,7 +233,7 @@ mod tests {
         fn any_text_is_refused_without_a_panic(text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..64)) {
             let range = of_user("u-1");
             prop_assert_eq!(query(&range).key_in(&NAMES, &text), None);
-            // With a digest that fits, as somebody may make it who has read this file.
+            // With a matching digest, as made up by a reader of this file.
             query(&range).key_in(&NAMES, &query(&range).sealed(&bytes));
         }
     }

@@ -4,7 +4,7 @@ use serde::de::value::Error;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::forward_to_deserialize_any;
 
-/// The names of the fields that serde reads. None if serde does not list them, as with `flatten` or an enum.
+/// The names of the fields read by serde. None if serde does not list them, as with `flatten` or an enum.
 pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
     let mut fields: &[&str] = &[];
     // Never a value: a `Fields` has none.
@@ -12,7 +12,7 @@ pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
     fields
 }
 
-/// A deserializer without data. It keeps the names of the fields that a struct asks for.
+/// A deserializer without data. It keeps the names of the fields requested by a struct.
 struct Fields<'a>(&'a mut &'static [&'static str]);
 
 impl<'de> Deserializer<'de> for Fields<'_> {

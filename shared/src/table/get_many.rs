@@ -30,7 +30,7 @@ impl<T: Record> Table<T> {
             let mut places = Vec::with_capacity(keys.len());
             for key in keys {
                 let row = Address { table: self.raw.name.clone(), key: Self::key_attributes(key)? };
-                // DynamoDB refuses a batch that names a row twice.
+                // DynamoDB refuses a batch with the same row twice.
                 places.push(rows.iter().position(|other| *other == row).unwrap_or(rows.len()));
                 if places.last() == Some(&rows.len()) {
                     rows.push(row);

@@ -16,14 +16,14 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::time::Duration;
 
-/// A table whose items hold values of type `T`. [`Store::table`] makes it; copies are cheap.
+/// A table of items with values of type `T`. [`Store::table`] makes it; copies are cheap.
 pub struct Table<T> {
     pub(crate) raw: RawTable,
     value: PhantomData<fn() -> T>,
 }
 
 impl Store {
-    /// The table with this name, whose items hold values of type `T`. Sends nothing.
+    /// The table with this name, with items that hold values of type `T`. Sends nothing.
     pub fn table<T: Record>(&self, name: impl Into<String>) -> Table<T> {
         const { assert!(Table::<T>::LAYOUT.settings.window >= 1) } // Evaluates the layout, and with it its checks.
         let raw = RawTable {
@@ -39,7 +39,7 @@ impl Store {
 }
 
 impl<T: Record> Table<T> {
-    /// What the `Record` says of the table. What cannot hold does not compile.
+    /// The facts about the table in its `Record`. Impossible ones do not compile.
     pub(crate) const LAYOUT: &'static Layout = &Layout {
         partition_key: T::PARTITION_KEY,
         sort_key: T::SORT_KEY,
@@ -52,38 +52,37 @@ impl<T: Record> Table<T> {
     /// How long a tombstone is kept by default: 7 days. To change it, use [`Table::with_tombstone_retention`].
     pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(7 * 24);
 
-    /// Sets how long tombstones are kept: at least an hour, so that no request can outlive them, and at most ten years.
+    /// Sets how long tombstones are kept: from an hour, so that no request can outlive them, to ten years.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
         let (least, most) = (Duration::from_hours(1), Duration::from_hours(10 * 365 * 24));
         self.with(|raw| raw.tombstone_retention = retention.clamp(least, most))
     }
 
-    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each. All that a store remembers
+    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each. The memory of a store
     /// takes at most 16 MB of heap.
     ///
     /// A change then decides on the remembered item and sends its write at once, without a read. If the item has moved
-    /// on, the write is refused, and the change is decided again on the item that the refusal returns. A kept item,
-    /// a refusal and `NotFound` are never answered from memory.
+    /// on, the write is refused, and the change is decided again on the item in the refusal. A kept item, a refusal and
+    /// `NotFound` are never answered from memory.
     ///
     /// This saves a read where this client usually made the last change. It costs money where others do: a refused
     /// write of 1 KB costs as much as a write, which is ten times the price of an eventually consistent read of 4 KB
     /// and five times that of a strongly consistent one.
     ///
-    /// It has no effect beside [programs that write as they like](crate::Settings::open_to_any): versions may fall there, and
-    /// nothing tells whether what was seen last is older.
+    /// It has no effect beside [programs that write as they like](crate::Settings::open_to_any): versions may fall
+    /// there, so that the order of two states is unknown.
     #[must_use]
     pub fn remembering_items(self) -> Self {
         self.with(|raw| raw.remembers_items = true)
     }
 
-    /// Returns a table that writes under the fencing token of a lease. Each item that it writes remembers the token.
-    /// Until the item and its tombstone are gone, the item refuses every write under a lower token as
-    /// [`Failure::Fenced`].
+    /// Returns a table that writes under the fencing token of a lease. Each item written remembers the token. Until the
+    /// item and its tombstone are gone, the item refuses every write under a lower token as [`Failure::Fenced`].
     ///
     /// This is weaker than [`Attempt::require`](crate::Attempt::require). An item learns of a new holder only from the
-    /// first write of that holder. A write under the old token may arrive after the next acquire, but before that first
-    /// write. That write is still applied. Only `require` excludes it.
+    /// holder's first write. A write under the old token may arrive after the next acquire, but before this first
+    /// write. It is still applied. Only `require` excludes it.
     ///
     /// All programs that write an item must write it under leases of one key. A write without a token is not checked,
     /// and leaves the remembered token alone. A create on a free key is never refused, because nothing is remembered
@@ -93,14 +92,14 @@ impl<T: Record> Table<T> {
         self.clone().with(|raw| raw.fence = Some(token.number()))
     }
 
-    /// Returns a table whose operations end at the deadline of this call and count in its tally, as after
+    /// Returns the table for this call: operations end at the call's deadline and count in its tally, as after
     /// [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         self.clone().with(|raw| raw.store = raw.store.in_call(call))
     }
 
-    /// The store that this table belongs to.
+    /// The store of this table.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.raw.store
@@ -120,13 +119,14 @@ impl<T: Record> Table<T> {
         self.raw.store.call()
     }
 
-    /// The attributes of the key. Each operation on an item begins with them, so the fields of its type are checked here.
+    /// The attributes of the key. Each operation on an item begins with them. So the fields of its type are checked
+    /// here.
     pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
         Self::check_fields()?;
         key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
     }
 
-    /// Checks that the `Record` declares every field that serde reads.
+    /// Checks that the `Record` declares every field read by serde.
     pub(crate) fn check_fields() -> Result<(), Failure> {
         let Some(name) = T::fields().iter().find(|name| !T::ATTRIBUTES.contains(name)) else { return Ok(()) };
         Err(invalid(format!(
@@ -134,14 +134,14 @@ impl<T: Record> Table<T> {
         )))
     }
 
-    /// Encodes the value, and checks that it has only the attributes that its `Record` declares.
+    /// Encodes the value, and checks that it has only the attributes declared by its `Record`.
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
         let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(attributes.keys())?;
         Ok(attributes)
     }
 
-    /// Finds the difference between two values, and checks that it has only the attributes that the `Record` declares.
+    /// Finds the difference between two values, and checks that it has only the attributes declared by the `Record`.
     pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
         let diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(diff.set.keys().chain(&diff.remove))?;
@@ -163,13 +163,13 @@ impl<T: Record> Table<T> {
         Ok(Some(Versioned { value: Self::value_in(&row.attributes)?, at: row.at }))
     }
 
-    /// Decodes the row that was observed at a key, with its value. `None` if there is no row, or a tombstone.
+    /// Decodes the row observed at a key, with its value. `None` for a free key or a tombstone.
     pub(crate) fn live(row: Option<Row>) -> Result<Option<(Row, Versioned<T>)>, Failure> {
         let Some(row) = row else { return Ok(None) };
         Ok(Self::decode(&row)?.map(|current| (row, current)))
     }
 
-    /// Decodes the value in these attributes. Ignores attributes that the `Record` does not declare.
+    /// Decodes the value in these attributes. Ignores attributes not declared by the `Record`.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
         T::decode(attributes).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
     }

@@ -1,4 +1,4 @@
-//! [`Index`]: describes a secondary index of a table, and what its rows can show.
+//! [`Index`]: describes a secondary index of a table and the attributes in its rows.
 
 use super::record::Record;
 use crate::layout::{Deletes, Settings, contains, is};
@@ -6,14 +6,14 @@ use crate::names::Names;
 
 /// A secondary index of the table of a [`Record`]. Queries name it as a type.
 ///
-/// What an index projects decides what a query can show. This is checked when the query is compiled.
+/// The projection of an index decides which attributes a query can show. This is checked when the query is compiled.
 ///
-/// - [`Index::Shown`] may have only attributes that the index has: its own keys, those of the table, and what it
-///   projects. If the index does not project the whole item, write a second `Record` with the attributes that it has.
+/// - [`Index::Shown`] may have only attributes of the index: its own keys, those of the table, and the projected ones.
+///   If the index does not project the whole item, write a second `Record` with the attributes of the index.
 /// - Tombstones must be recognizable. They are if the index projects everything, or if one of its keys is an attribute
-///   of the `Record`: a delete removes that attribute, so the row leaves the index. There are none if deletes
-///   [remove](crate::WithoutTtl::removed) the row. Otherwise the index must project the version, the end and the mark of a
-///   tombstone ([`Names`]).
+///   of the `Record`: a delete removes this attribute, which takes the row out of the index. There are none if deletes
+///   [remove](crate::WithoutTtl::removed) the row. Otherwise the index must project the version, the end and the mark
+///   of a tombstone ([`Names`]).
 ///
 /// ```
 /// # use serde::{Deserialize, Serialize};
@@ -45,7 +45,7 @@ use crate::names::Names;
 /// }
 /// ```
 ///
-/// An index that has only the keys cannot show the whole order. This does not compile:
+/// An index of only the keys cannot show the whole order. This does not compile:
 ///
 /// ```compile_fail,E0080
 /// # use serde::{Deserialize, Serialize};
@@ -72,7 +72,8 @@ use crate::names::Names;
 pub trait Index {
     /// The `Record` of the table.
     type Record: Record;
-    /// What a query of this index shows: the `Record` of the table, or one with fewer attributes and the same keys.
+    /// The type shown by a query of this index: the `Record` of the table, or one with fewer attributes and the same
+    /// keys.
     type Shown: Record;
     /// The name of the index.
     const NAME: &'static str;
@@ -80,15 +81,15 @@ pub trait Index {
     const PARTITION_KEY: &'static str;
     /// The name of its sort key attribute, if it has one.
     const SORT_KEY: Option<&'static str> = None;
-    /// Whether it is a local index. A local index has the partitions of the table in another order, and its reads are
-    /// strongly consistent. A global one has partitions of its own. Its rows may lag behind those of the table, usually by
+    /// Whether it is a local index. A local index has the partitions of the table in another order, with strongly
+    /// consistent reads. A global one has partitions of its own. Its rows may lag behind those of the table, usually by
     /// less than a second.
     const IS_LOCAL: bool = false;
-    /// What it has beside its keys and those of the table.
+    /// Its attributes beside its keys and those of the table.
     const PROJECTION: Projection = Projection::All;
 }
 
-/// The attributes that an index has beside its keys and those of the table.
+/// The attributes of an index beside its keys and those of the table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Projection {
     /// All attributes (`ALL`).
@@ -112,7 +113,7 @@ impl Projection {
     }
 }
 
-/// Whether the index has each attribute of the `Record` that it shows.
+/// Whether the index has each attribute of its `Shown` record.
 pub(super) const fn shows_all<I: Index>() -> bool {
     let mut rest = <I::Shown as Record>::ATTRIBUTES;
     while let [attribute, others @ ..] = rest {
@@ -134,7 +135,7 @@ pub(super) const fn shows_tombstones<I: Index>() -> bool {
     leaves_none || all_marks || leaves_on_delete::<I::Record>(keys[0]) || leaves_on_delete::<I::Record>(keys[1])
 }
 
-/// Whether a delete removes this key of an index. A tombstone keeps the attribute that holds the expiry time.
+/// Whether a delete removes this key of an index. A tombstone keeps the attribute of the expiry time.
 const fn leaves_on_delete<T: Record>(key: Option<&str>) -> bool {
     match key {
         Some(key) => contains(T::ATTRIBUTES, key) && !is(T::EXPIRES_AT, key),
@@ -142,7 +143,7 @@ const fn leaves_on_delete<T: Record>(key: Option<&str>) -> bool {
     }
 }
 
-/// Whether the keys of the table are the same in both records, and a local index has the table's partitions.
+/// Whether both records have the same keys of the table, and a local index has the table's partitions.
 pub(super) const fn has_the_keys_of_its_table<I: Index>() -> bool {
     let table = <I::Record as Record>::PARTITION_KEY;
     let same_sort = match (<I::Record as Record>::SORT_KEY, <I::Shown as Record>::SORT_KEY) {
@@ -170,7 +171,7 @@ mod tests {
         }
     }
 
-    /// A record of this table with these attributes; what else differs from the defaults is in the braces.
+    /// A record of this table with these attributes; the braces have the other differences from the defaults.
     macro_rules! record {
         ($name:ident, $key:literal, $attributes:expr, {$($more:item)*}) => {
             #[derive(serde::Serialize, serde::Deserialize)]
@@ -184,8 +185,8 @@ mod tests {
         };
     }
 
-    /// What `$check` says of an index of `$record` that shows `$shown`, with this partition key; what else differs from
-    /// the defaults is in the braces.
+    /// The verdict of `$check` on an index of `$record` that shows `$shown`, with this partition key; the braces have
+    /// the other differences from the defaults.
     macro_rules! says {
         ($check:ident, $record:ty, $shown:ty, $partition:literal, {$($more:item)*}) => {{
             struct Indexed;

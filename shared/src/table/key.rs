@@ -5,10 +5,10 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
-/// The key of one item: a partition part, and a sort part if the table has one. A part is a [`KeyPart`]: a text, a whole
-/// number or bytes.
+/// The key of one item: a partition part, with a sort part if the table has one. A part is a [`KeyPart`]: a text, a
+/// whole number or bytes.
 ///
-/// Operations take whatever makes a key: a part, a pair of partition and sort part, or another key.
+/// Operations take any of these as a key: a part, a pair of partition and sort part, or another key.
 ///
 /// ```
 /// # use fencepost::Key;
@@ -16,7 +16,7 @@ use std::collections::HashMap;
 /// assert_eq!(Key::from((user, order)).sort().and_then(|sort| sort.as_i64()), Some(42));
 /// ```
 ///
-/// Nothing else makes one, so neither of these compiles:
+/// There is no other way to make one. So neither of these compiles:
 ///
 /// ```compile_fail,E0277
 /// let key = fencepost::Key::from(1.5);
@@ -53,7 +53,7 @@ impl Key {
         if sort == Some(None) { None } else { Some(Key { partition, sort: sort.flatten() }) }
     }
 
-    /// The key as attributes, in a table whose keys have these names.
+    /// The key as attributes, in a table with these names of the key.
     pub(super) fn attributes(&self, partition_key: &str, sort_key: Option<&str>) -> Result<Attributes, String> {
         let mut attributes = HashMap::from([(partition_key.to_owned(), self.partition.clone())]);
         match (sort_key, &self.sort) {

@@ -1,8 +1,9 @@
-//! Typed tables: [`Record`], [`Key`], [`Table`], and the operations on one item.
+//! Typed tables: [`Record`], [`Key`], [`Table`] and the operations on one item.
 //!
-//! `handle.rs` has the table that users see, and `raw.rs` the same without the type of its values, on which changes work.
-//! `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any version.
-//! `query.rs` names the items of a partition, `pages.rs` lists them, and `get_many.rs` reads items by their keys.
+//! `handle.rs` has the table of the public interface. `raw.rs` has the same without the type of its values, for use in
+//! changes. `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any
+//! version. `query.rs` names the items of a partition, `pages.rs` lists them, and `get_many.rs` reads items by their
+//! keys.
 
 pub(crate) mod add;
 mod adding;

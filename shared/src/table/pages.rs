@@ -126,7 +126,7 @@ impl<T: Record> Pages<T> {
         for _ in 0..READS_PER_PAGE {
             let read = |timeout| query.store.sender().query(&request, timeout);
             let rows = until_read(query.store.sender(), call, read).await.map_err(|failure| match failure {
-                // Its digest fits, so somebody made it up who knows how. Its parts do not fit the key.
+                // The digest is right, but the parts do not fit the key: the cursor is made up.
                 Failure::Rejected { source } if begins_by_cursor && is_malformed_query(&source) => {
                     Error::Refused(InvalidCursor)
                 }
@@ -161,12 +161,12 @@ impl<T: Record> Pages<T> {
     }
 }
 
-/// A run, and what it read.
+/// A run with its result.
 type Step<T> = (Pages<T>, Result<Option<Page<T>>, Error<InvalidCursor>>);
 
 /// The pages of a [`Query`] as a [`Stream`]. [`Pages::into_stream`] makes it.
 pub struct PageStream<T> {
-    /// The page that is being read. `None` after the end.
+    /// The page now being read. `None` after the end.
     next: Option<Pin<Box<dyn Future<Output = Step<T>> + Send>>>,
 }
 
@@ -203,7 +203,7 @@ impl<T: Record> Query<T> {
             }
             items.extend(self.item(row)?);
         }
-        // A row that cannot be read counts as an item here. The next page reports it.
+        // An unreadable row counts as an item here. The next page reports it.
         if rows.any(|row| !matches!(self.item(row), Ok(None))) {
             return Ok(position);
         }
@@ -241,8 +241,8 @@ fn whole<T: Record>(layout: &Layout, attributes: Attributes) -> Result<Option<(T
     Ok(Some((Table::<T>::value_in(&row.attributes)?, Some(row.at))))
 }
 
-/// Decodes what an index projects of a row. The state of the row is known only if its version and incarnation are
-/// projected. The tag of a row that another program wrote covers all its attributes, so it is never known.
+/// Decodes the projected part of a row. The state of the row is known only if its version and incarnation are
+/// projected. In a row of another program, the tag covers all attributes. It is therefore never known.
 fn part<T: Record>(layout: &Layout, attributes: &Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
     let seen =
         row::seen(layout, attributes).map(|row| ItemVersion { version: row.version, incarnation: row.incarnation });

@@ -10,7 +10,7 @@ use crate::protocol::row::{self, Row, check_size, is_soon};
 use crate::version::{ItemVersion, Version};
 use std::time::{Duration, SystemTime};
 
-/// One write, by the state that it changes.
+/// One write, by the state changed by it.
 pub(crate) enum Write<'a> {
     /// Writes this item to a key without a row.
     Create(Attributes),
@@ -18,22 +18,22 @@ pub(crate) enum Write<'a> {
     Revive(&'a Row, Attributes),
     /// Changes the item of this row.
     Update(&'a Row, Diff),
-    /// Adds to the item, in a window that begins at this version. Holds the row, if it was seen.
+    /// Adds to the item, in a window from this version on. Holds the row, if it was seen.
     Add(ItemVersion, Option<&'a Row>, &'a Addition),
     /// Deletes the item at this version. Holds the row, if it was read.
     Delete(ItemVersion, Option<&'a Row>),
 }
 
-/// A write as it is sent, and the description of it that the judge needs.
+/// A write in the form sent, with its description for the judge.
 pub(crate) struct Prepared {
     pub request: ConditionalWrite,
     pub sent: SentWrite,
-    /// Whether the version may be one that a client made up.
+    /// Whether the version may be made up by a client.
     pub is_named_by_client: bool,
 }
 
 impl Write<'_> {
-    /// The state of the row that it changes. `None` for a free key.
+    /// The state of the row to change. `None` for a free key.
     pub(crate) fn row(&self) -> Option<ItemVersion> {
         match self {
             Write::Create(_) => None,
@@ -44,8 +44,8 @@ impl Write<'_> {
 }
 
 impl<'a> Write<'a> {
-    /// Builds the request, and the description that the judge needs. Fills in the ids that the row may forget. A tombstone
-    /// that the write leaves is kept for the `retention`, from `now` on.
+    /// Builds the request and its description for the judge. Fills in the ids to forget. A tombstone left by the write
+    /// is kept for the `retention`, from `now` on.
     ///
     /// # Errors
     /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
@@ -109,12 +109,12 @@ impl<'a> Write<'a> {
     }
 }
 
-/// The version that a create makes.
+/// The version made by a create.
 pub(crate) fn first_version(layout: &Layout) -> Version {
     Version::new(layout.first_version).unwrap_or(Version::ABSENT.next())
 }
 
-/// Checks that a write can raise the version of the row. After it, nobody could read the row.
+/// Checks that a write can raise the version of the row. A row with a version too high would be unreadable.
 pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure> {
     if at.version.has_room_for(layout.window) {
         return Ok(());
@@ -123,7 +123,7 @@ pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure
     Err(Failure::CorruptItem { reason })
 }
 
-/// The ids that a write by `id` removes from the memory of this row.
+/// The ids removed from the memory of this row by the write `id`.
 pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
     row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
 }
@@ -140,7 +140,7 @@ fn create(
     condition::fenced(condition::put_if_absent(layout, item), &layout.names, stamp.fence).ok_or_else(too_long)
 }
 
-/// Changes these attributes of the value. Leaves all others alone, but the row is live afterwards.
+/// Changes these attributes of the value. Leaves all others alone. The row is live afterwards.
 fn change_row(
     layout: &Layout,
     row: &Row,
@@ -184,12 +184,11 @@ fn delete(
     let removed = layout.attributes.iter().filter(|name| !diff.set.contains_key(**name));
     diff.remove = removed.map(|&name| name.to_owned()).collect();
     let bury = |stamp: &Stamp<'_>| condition::bury_at(key.clone(), demand, stamp, &diff, purge_at);
-    // What a row may forget, it may also keep.
+    // Forgetting ids is optional.
     bury(stamp).or_else(|| bury(&Stamp { prune: &[], ..*stamp })).ok_or_else(too_long)
 }
 
-/// The error for a delete with too many attributes. Any other write that is too long for an update is sent as a whole
-/// item.
+/// The error for a delete with too many attributes. Any other write too long for an update is sent as a whole item.
 fn too_long() -> Failure {
     Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
 }

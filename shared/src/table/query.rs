@@ -58,8 +58,8 @@ impl Sort {
 /// make it, and [`Query::pages`] runs it.
 ///
 /// Deleted items are left out. A query of a table or of a local index is strongly consistent: each page shows the items
-/// as they are when it is read. Pages are read one after the other, so a listing of several pages is no snapshot. An item
-/// that is there all the time is shown exactly once, unless its key in the index changes meanwhile.
+/// as they are when it is read. Pages are read one after the other. So a listing of several pages is no snapshot. An
+/// item present all the time is shown exactly once, unless its key in the index changes meanwhile.
 ///
 /// ```
 /// use fencepost::{Error, InvalidCursor, Page, Record, Sort, Table};
@@ -109,7 +109,8 @@ impl<T: Record> Table<T> {
         self.query_for(partition.into())
     }
 
-    /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for what it can show.
+    /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for the attributes that
+    /// it can show.
     pub fn query_index<I: Index<Record = T>>(&self, _: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
         const {
             assert!(has_the_keys_of_its_table::<I>(), "the keys of the Index do not fit the table of its Record");
@@ -132,7 +133,7 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// A query of the table that shows rows as `S`.
+    /// A query of the table with rows shown as `S`.
     fn query_for<S>(&self, partition: KeyPart) -> Query<S> {
         Query {
             store: self.raw.store.clone(),
@@ -164,7 +165,7 @@ impl<T: Record> Query<T> {
         Query { is_descending: true, ..self }
     }
 
-    /// The most items of a page; 0 counts as 1. Without a limit, a page is what one request reads: at most 1 MB.
+    /// The most items of a page; 0 counts as 1. Without a limit, a page has the rows of one request: at most 1 MB.
     pub fn limit(self, items: u16) -> Self {
         Query { limit: Some(items.max(1)), ..self }
     }

@@ -63,7 +63,7 @@ impl RawTable {
         self.layout.demands_values().then(|| self.sender().new_token())
     }
 
-    /// Remembers the row that was seen at this key, or that none was, if this table remembers items.
+    /// Remembers the row seen at this key, or its absence, if this table remembers items.
     pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
         match row {
             _ if !self.remembers_items || self.layout.demands_values() => {}
@@ -72,7 +72,7 @@ impl RawTable {
         }
     }
 
-    /// The row that this client saw last at this key, if this table remembers items.
+    /// The row last seen by this client at this key, if this table remembers items.
     pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
         let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
         Some(seen.row).filter(|row| !row.attributes.is_empty())

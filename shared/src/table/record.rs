@@ -7,7 +7,7 @@ use crate::protocol::item::{Attributes, Diff};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-/// A type whose values are stored in a table, one value per item. The key is not part of the value.
+/// A type of values to store in a table, one value per item. The key is not part of the value.
 ///
 /// A struct derives it beside the traits of serde:
 ///
@@ -35,16 +35,16 @@ use serde::de::DeserializeOwned;
 /// | `expires_at = ".."` | [`EXPIRES_AT`](Record::EXPIRES_AT) | one of the attributes |
 /// | `settings = ..` | [`SETTINGS`](Record::SETTINGS) | any constant expression |
 ///
-/// The attributes are the fields under the names that serde gives them (`rename`, `rename_all`), without those that it
-/// skips. A struct may be generic. Not compiled are:
+/// The attributes are the fields under their names in serde (`rename`, `rename_all`), without the skipped ones. A
+/// struct may be generic. Not compiled are:
 ///
 /// - enums, unions, tuple structs and unit structs;
-/// - a field that is written under one name and read under another;
-/// - `flatten`, whose attributes are not known when the program is compiled, and `alias`, with which a row would keep two
-///   attributes of one field;
+/// - a field written under one name and read under another;
+/// - `flatten`, because its attributes are not known when the program is compiled, and `alias`, with which a row would
+///   keep two attributes of one field;
 /// - `transparent`, `tag`, `from`, `try_from`, `into` and `remote`, which store something other than the fields;
-/// - a struct that names no partition key, or an `expires_at` that is none of its fields;
-/// - a field that is stored under the name of a key or of an attribute of this crate.
+/// - a struct without a partition key, or with an `expires_at` other than one of its fields;
+/// - a field stored under the name of a key or of an attribute of this crate.
 ///
 /// ```compile_fail
 /// # use serde::{Deserialize, Serialize};
@@ -126,20 +126,20 @@ pub trait Record: Serialize + DeserializeOwned {
     /// delete. A create on the tombstone of the item removes them.
     const ATTRIBUTES: &'static [&'static str];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
-    /// after that time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
+    /// after this time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
     /// it too.
     ///
-    /// Values should end at least 20 minutes after each write. If TTL removes the row earlier, a second copy of its create
-    /// may still arrive and create it again. A create of such a value whose answer is lost is `OutcomeUnknown` unless its
-    /// own row is there.
+    /// Values should end at least 20 minutes after each write. If TTL removes the row earlier, a second copy of its
+    /// create may still arrive and create it again. If the answer to a create of such a value is lost, the outcome is
+    /// `OutcomeUnknown` unless its own row is there.
     const EXPIRES_AT: Option<&'static str> = None;
-    /// Who else writes the table, how items are deleted, in which Regions it is written, the names of this crate's
+    /// The other writers of the table, how items are deleted, in which Regions it is written, the names of this crate's
     /// attributes, and how much a row remembers.
     const SETTINGS: Settings = Settings::own();
 
-    /// The fields that serde reads. If `ATTRIBUTES` lacks one, every operation on the table fails with
-    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord) before it sends anything, because that field would always
-    /// be read as missing. A type that encodes and decodes itself under other names returns none.
+    /// The fields read by serde. If `ATTRIBUTES` lacks one, every operation on the table fails with
+    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord) before it sends anything, because this field would
+    /// always be read as missing. A type that encodes and decodes itself under other names returns none.
     #[must_use]
     fn fields() -> &'static [&'static str] {
         fields_of::<Self>()
@@ -154,8 +154,8 @@ pub trait Record: Serialize + DeserializeOwned {
         Ok(serde_dynamo::to_item(self)?)
     }
 
-    /// Finds the attributes that a change from `old` to `new` sets and removes. A type with large attributes may compare
-    /// its own fields instead, and encode only those that differ.
+    /// Finds the attributes set and removed by a change from `old` to `new`. A type with large attributes may compare
+    /// its own fields instead, and encode only the different ones.
     ///
     /// # Errors
     /// See [`Record::encode`].
@@ -172,7 +172,8 @@ pub trait Record: Serialize + DeserializeOwned {
         Ok(serde_dynamo::from_item(Self::own_attributes(attributes, &[]))?)
     }
 
-    /// The attributes in `ATTRIBUTES` but those in `except`, for a [`Record::decode`] that reads these in another way.
+    /// The attributes in `ATTRIBUTES` except those in `except`, for a [`Record::decode`] with another way to read
+    /// these.
     #[must_use]
     fn own_attributes(attributes: &Attributes, except: &[&str]) -> Attributes {
         let names = Self::ATTRIBUTES.iter().filter(|name| !except.contains(*name));

@@ -1,8 +1,8 @@
 //! The exactly-once operations on one item: observe, decide, write conditionally, judge, decide again.
 //!
-//! [`Table::update_with_retry`] reads the item itself, and decides again after a conflict, on the item that the refusal
-//! returned. [`Table::update_at_version`] serves a client that named a version, and returns a conflict to that client.
-//! Both write through `commit.rs`, and so do create and delete.
+//! [`Table::update_with_retry`] reads the item itself, and decides again after a conflict, on the item in the refusal.
+//! [`Table::update_at_version`] serves a client with a version of its own, and returns a conflict to this client. Both
+//! write through `commit.rs`, and so do create and delete.
 
 use super::commit::RowChange;
 use super::handle::Table;
@@ -88,8 +88,8 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: the decision refused; the error holds
     /// its reason. [`UpdateError::Failed`] with [`Failure::Contention`]: nothing was applied; repeat the call, because
-    /// it may win. [`UpdateError::Failed`] with [`Failure::OutcomeUnknown`]: an answer was lost, and nothing proves
-    /// whether the write was applied; read the item. For all others, see [`Failure`].
+    /// it may win. [`UpdateError::Failed`] with [`Failure::OutcomeUnknown`]: an answer was lost, so the write may have
+    /// been applied; read the item. For all others, see [`Failure`].
     pub async fn update_with_retry<R>(
         &self,
         key: impl Into<Key>,
@@ -107,8 +107,8 @@ impl<T: Record> Table<T> {
         self.update_from(observed, remembered, &mut change, decide).await
     }
 
-    /// Decides and writes, beginning with what was observed. If that is only remembered, `remembered` has the call
-    /// in which it is read before any answer without a write.
+    /// Decides and writes, beginning with the observed row. If the row is only remembered, `remembered` has the call in
+    /// which it is read before any answer without a write.
     pub(super) async fn update_from<R>(
         &self,
         mut observed: Option<(Row, Versioned<T>)>,
@@ -156,8 +156,8 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Changes the item only if it is still at the version that the client has seen. Never decides again after a
-    /// conflict. Sends one read and one write, or only the read if the version is already stale.
+    /// Changes the item only if it is still at the version seen by the client. Never decides again after a conflict.
+    /// Sends one read and one write, or only the read if the version is already stale.
     ///
     /// # Errors
     /// [`VersionError::Conflict`]: the item is at another version; the error holds the current item. For the
@@ -189,10 +189,10 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads first
-    /// only if another program wrote the row, or if versions may repeat
-    /// ([`Settings::open_to_any`](crate::Settings::open_to_any)). Leaves what [`Record::SETTINGS`] says, and returns the version
-    /// that the delete made.
+    /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads
+    /// first only if another program wrote the row, or if versions may repeat
+    /// ([`Settings::open_to_any`](crate::Settings::open_to_any)). Leaves a tombstone or nothing, as set in
+    /// [`Record::SETTINGS`]. Returns the version made by the delete.
     ///
     /// # Errors
     /// [`VersionError::NotFound`]: the item is gone already. [`VersionError::Conflict`]: the item is at another version;
@@ -217,8 +217,8 @@ impl<T: Record> Table<T> {
         Err(Self::conflict(current)?)
     }
 
-    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns the version that the delete
-    /// made.
+    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns the version made by the
+    /// delete.
     ///
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Failed`]: see [`Failure`].
@@ -236,7 +236,7 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// The refusal of a change at a version, by the row that is there.
+    /// The refusal of a change at a version, by the row found.
     fn conflict<R>(current: Option<Row>) -> Result<VersionError<T, R>, Failure> {
         let conflict = |(_, current)| VersionError::Conflict(Box::new(current));
         Ok(Self::live(current)?.map_or(VersionError::NotFound, conflict))

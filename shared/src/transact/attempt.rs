@@ -24,13 +24,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
 
-/// The most bytes that all items of a transaction may have together (`DynamoDB` quota).
+/// The most bytes of all items of a transaction together (`DynamoDB` quota).
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// The most heap, in bytes, of a row that is kept while its write is on its way. 400 KB of tiny values take 60 times as much.
+/// The most heap, in bytes, of a row to keep while its write is on its way. 400 KB of tiny values take 60 times as
+/// much.
 const MOST_KEPT: usize = 4 * 1024 * 1024;
 
-/// One observe-decide-write round over several items: the observed items, and the steps so far.
+/// One observe-decide-write round over several items: the observed items with the steps so far.
 ///
 /// Each attempt begins without steps. Each item in [`Reads`](super::Reads) takes at most one step.
 #[derive(Debug)]
@@ -39,12 +40,12 @@ pub struct Attempt {
     seen_rows: Arc<SeenRows>,
     now: SystemTime,
     steps: Vec<Step>,
-    /// The id of this attempt, and the earlier ones that it excludes.
+    /// The id of this attempt, with the earlier ones that it excludes.
     pub(super) attempts: Attempts,
 }
 
 impl Attempt {
-    /// Begins with what the client remembers of these rows.
+    /// Begins with these rows as the client remembers them.
     pub(super) fn new(mut rows: Vec<KnownRow>, seen_rows: Arc<SeenRows>, id: WriteId) -> Self {
         for row in rows.iter_mut().filter(|row| row.learn == Learn::Remember) {
             let seen = seen_rows.get(&row.address.table, &row.address.key);
@@ -62,7 +63,7 @@ impl Attempt {
         self.rows.iter().for_each(|row| row.is_looked_at.store(false, Relaxed));
     }
 
-    /// The rows that the decision needs and that are not known, with those that are read along.
+    /// The unknown rows needed by the decision, with those to read along.
     pub(super) fn to_be_read(&self) -> Vec<usize> {
         let is_unknown = |row: &KnownRow| matches!(row.known, Known::Nothing);
         let is_needed = |row: &KnownRow| is_unknown(row) && matches!(row.learn, Learn::First | Learn::Remember);
@@ -74,7 +75,7 @@ impl Attempt {
             .collect()
     }
 
-    /// The rows that the decision has looked at and that are known from memory only.
+    /// The rows used by the decision but known only from memory.
     pub(super) fn to_be_read_again(&self) -> Vec<usize> {
         let rests_on_memory = |row: &KnownRow| !row.is_fresh && row.is_looked_at.load(Relaxed);
         (0..self.rows.len()).filter(|&row| rests_on_memory(&self.rows[row])).collect()
@@ -85,7 +86,7 @@ impl Attempt {
         !self.steps.is_empty()
     }
 
-    /// The parts that the engine works on: the attempts, and the rows by their places.
+    /// The parts used by the engine: the attempts and the rows by their places.
     pub(super) fn parts<'a>(&'a mut self) -> (&'a mut Attempts, impl Fn(usize) -> Site<'a> + Sync) {
         let rows = &self.rows;
         (&mut self.attempts, |row: usize| rows[row].site())
@@ -138,12 +139,12 @@ impl Attempt {
         Ok(steps)
     }
 
-    /// Forgets the large rows that these steps write to, so that none is in memory together with the row that refuses its
-    /// step. Those that no refusal shows are read again.
+    /// Forgets the large rows written by these steps. So none is in memory together with the row in a refusal of its
+    /// step. Those not shown by a refusal are read again.
     pub(super) fn let_go_of_large_rows(&mut self, steps: &[Step]) {
         for step in steps.iter().filter(|step| matches!(step.role, Role::Writes(_) | Role::Adds)) {
             let row = &mut self.rows[step.row];
-            // The burn of a tombstone, or of a row whose values are demanded, needs what they were.
+            // The burn of a tombstone, or of a row with demanded values, needs the old values.
             if let Known::Row(known) = &row.known
                 && !known.is_tombstone
                 && row.learn != Learn::Later
@@ -156,7 +157,7 @@ impl Attempt {
     }
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that
-    /// was not read along, before one of its steps was refused.
+    /// was not read along and has had no refused step.
     #[must_use]
     pub fn knows<T: Record>(&self, item: Item<T>) -> bool {
         !matches!(self.rows[item.row].known, Known::Nothing)
@@ -174,8 +175,7 @@ impl Attempt {
         }
     }
 
-    /// Adds a step that creates the item on a key without a row or with a tombstone. Returns the version that the item
-    /// will have.
+    /// Adds a step to create the item on a key without a row or with a tombstone. Returns the new version of the item.
     ///
     /// # Errors
     /// [`Failure::InvalidTransaction`]: the item exists, or has a step already; correct the decision.
@@ -203,8 +203,8 @@ impl Attempt {
         }
     }
 
-    /// Adds a step that replaces the observed value with `value`, if the item is still at the observed version. Returns
-    /// the version that the item will have.
+    /// Adds a step to replace the observed value with `value`, if the item is still at the observed version. Returns
+    /// the new version of the item.
     ///
     /// # Errors
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
@@ -216,7 +216,7 @@ impl Attempt {
         self.write(item.row, prepared)
     }
 
-    /// Adds a step that deletes the item, if it is still at the observed version. Returns the version of the tombstone.
+    /// Adds a step to delete the item, if it is still at the observed version. Returns the version of the tombstone.
     ///
     /// # Errors
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
@@ -226,7 +226,7 @@ impl Attempt {
         Ok(self.write(item.row, prepared)?.version)
     }
 
-    /// Adds a step that writes nothing, but demands that the key is still in the observed state: at that version, or
+    /// Adds a step without a write. It demands that the key is still in the observed state: at the same version or
     /// without a row.
     ///
     /// # Errors
@@ -249,8 +249,8 @@ impl Attempt {
         Ok(())
     }
 
-    /// Adds a step that adds to numbers of the item at any version, so that it conflicts with no other write. Bands are
-    /// guessed from the item as it is known.
+    /// Adds a step that adds to numbers of the item at any version. So it conflicts with no other write. Bands are
+    /// guessed from the item as known.
     ///
     /// Only one row of a transaction must remember its write id. If a step creates, updates or deletes an item, that
     /// step does. Otherwise the first add to a known item does, and then demands the window of its table.
@@ -280,15 +280,15 @@ impl Attempt {
         self.add_step(item.row, bare, Role::Adds, anchor)
     }
 
-    /// Refuses an item that has seen a higher fencing token than that of its table.
+    /// Refuses an item with a higher fencing token than its table.
     pub(super) fn check_fence<T: Record>(&self, item: Item<T>) -> Result<(), Failure> {
         let KnownRow { known, fence, is_looked_at, .. } = &self.rows[item.row];
         is_looked_at.store(true, Relaxed);
         if let Known::Row(row) = known { row.check_fence(*fence) } else { Ok(()) }
     }
 
-    /// Adds a step that writes nothing, but demands that the lease is still held under its token. So a holder that was
-    /// replaced without knowing it changes nothing.
+    /// Adds a step without a write. It demands that the lease is still held under its token. So a holder replaced
+    /// without knowing it changes nothing.
     ///
     /// # Errors
     /// [`Failure::Fenced`]: an earlier attempt showed that the lease is lost. If other items can decide the answer,
@@ -366,7 +366,7 @@ fn request_step(address: &Address, write: ConditionalWrite) -> Result<TransactWr
     step(&address.table, write).map_err(|source| invalid(source.to_string()))
 }
 
-/// The size of the item after the step: the attributes that the step writes, and those of the row that it leaves alone.
+/// The size of the item after the step: the attributes in the step together with the untouched ones of the row.
 fn size(write: &ConditionalWrite, known: &Known) -> usize {
     let kept = |is_kept: &dyn Fn(&String) -> bool| {
         let Known::Row(row) = known else { return 0 };

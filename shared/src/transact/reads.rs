@@ -15,13 +15,13 @@ use std::marker::PhantomData;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-/// The most steps of a transaction, and the most rows that are read for it (`DynamoDB` quota).
+/// The most steps of a transaction and the most rows read for it (`DynamoDB` quota).
 const MAX_STEPS: usize = 100;
 
 /// A table of leases. Only its key is of interest here.
 static LEASES: Layout = Layout::of_key(condition::LEASE_KEY);
 
-/// The items that a decision sees, with their names. At most 100.
+/// The items for a decision, with their names. At most 100.
 #[derive(Debug, Default)]
 pub struct Reads {
     rows: Vec<KnownRow>,
@@ -36,7 +36,7 @@ impl Reads {
         Self::default()
     }
 
-    /// Adds an item that is read before the first decision. Logs use `name` for its step.
+    /// Adds an item to read before the first decision. Logs use `name` for its step.
     ///
     /// All tables of one transaction must belong to the store of its [`Transactions`](super::Transactions). A
     /// transaction of tables of different stores is refused as [`Failure::InvalidTransaction`].
@@ -44,22 +44,22 @@ impl Reads {
         self.add(name.into(), table, &key.into(), Learn::First)
     }
 
-    /// Adds an item that is read before the first decision, unless the client remembers it
-    /// ([`Table::remembering_items`]). A decision to write may rest on a remembered item. Before any other answer, the
-    /// item is read and the decision is made again.
+    /// Adds an item to read before the first decision, unless the client remembers it ([`Table::remembering_items`]). A
+    /// decision to write may rest on a remembered item. Before any other answer, the item is read and the decision is
+    /// made again.
     pub fn remembered<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         self.add(name.into(), table, &key.into(), Learn::Remember)
     }
 
-    /// Adds an item that is read only along with others. If nothing else is read, it stays unknown until one of its
-    /// steps is refused; see [`Attempt::knows`](super::Attempt::knows).
+    /// Adds an item to read only along with others. If no other item is read, it stays unknown until one of its steps
+    /// is refused; see [`Attempt::knows`](super::Attempt::knows).
     pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         self.add(name.into(), table, &key.into(), Learn::Later)
     }
 
     /// Adds a lease for [`Attempt::require`](super::Attempt::require). Nothing is read for it.
     ///
-    /// The table of the lease must have transactions. `DynamoDB` rejects the whole transaction if that table has
+    /// The table of the lease must have transactions. `DynamoDB` rejects the whole transaction if the table has
     /// multi-Region strong consistency. There, write under the token of the lease instead: [`Table::fenced_by`].
     pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Item<FencingToken> {
         self.rows.push(KnownRow {
@@ -155,7 +155,7 @@ pub(super) enum Known {
     Absent,
     /// The key has this row.
     Row(Row),
-    /// The key is that of a lease that is no longer held.
+    /// The key of a lease that is no longer held.
     Lost,
 }
 

@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::TransactWriteItem;
 pub(super) struct Step {
     pub(super) row: usize,
     pub(super) role: Role,
-    /// What the record of the row says of its table.
+    /// The facts about its table in the record of the row.
     pub(super) layout: &'static Layout,
     pub(super) request: TransactWriteItem,
     pub(super) bytes: usize,
@@ -25,7 +25,7 @@ impl Step {
         matches!(self.role, Role::Writes(_)).then_some(self.row)
     }
 
-    /// Becomes a step that remembers the transaction, if it can.
+    /// Becomes a step with the id of the transaction, if it can.
     pub(super) fn become_anchor(&mut self) {
         if let Some((request, sent)) = self.anchor.take() {
             (self.request, self.role) = (request, Role::Writes(sent));

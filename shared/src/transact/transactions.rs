@@ -36,35 +36,37 @@ impl Store {
 }
 
 impl Transactions {
-    /// Returns transactions that end at the deadline of this call and count in its tally, as after [`Store::in_call`].
+    /// Returns transactions for this call: they end at its deadline and count in its tally, as after
+    /// [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         self.store.in_call(call).transactions()
     }
 
-    /// The store that these transactions belong to.
+    /// The store of these transactions.
     #[must_use]
     pub fn store(&self) -> &Store {
         &self.store
     }
 
     /// Reads the items, decides, and applies all steps of the decision in one transaction, or none. After a conflict,
-    /// decides again on the items that the refusal returned. Sends one `BatchGetItem`, then one `TransactWriteItems`
-    /// per attempt. An item that takes more than 4 MB of memory is not kept while its write is on its way; it is read again
-    /// if another step is refused.
+    /// decides again on the items in the refusal. Sends one `BatchGetItem`, then one `TransactWriteItems` per attempt.
+    /// An item of more than 4 MB in memory is not kept while its write is on its way; it is read again if another step
+    /// is refused.
     ///
-    /// `decide` adds steps to the attempt, and must be pure. `Ok(answer)` applies them all or none, and the call returns
-    /// the answer. Without a step, nothing is sent. `Err(Error::Refused(reason))` writes nothing, and the call returns it.
+    /// `decide` adds steps to the attempt. It must be pure. `Ok(answer)` applies them all or none, then becomes the
+    /// answer of the call. Without a step, nothing is sent. `Err(Error::Refused(reason))` writes nothing and becomes
+    /// the error of the call.
     ///
-    /// Each item is read strongly consistent, but the items are not read at one moment. A transaction is applied only if
-    /// every item that it creates, updates, deletes or [checks](Attempt::check) is still as it was observed. An
-    /// [add](Attempt::add) demands its bounds and no version. So add a check for each item that the decision depends on and
-    /// does not write; [`Attempt::check_rest`] adds all of them. An answer without a step and a refusal check nothing. If
-    /// another copy of the same request may be at work, read again before you believe a refusal.
+    /// Each read is strongly consistent, but not all items are read at the same moment. A transaction is applied only
+    /// if every item created, updated, deleted or [checked](Attempt::check) by it is still as observed. An
+    /// [add](Attempt::add) demands its bounds and no version. So add a check for each item on which the decision
+    /// depends without a write to it; [`Attempt::check_rest`] adds all of them. An answer without a step and a refusal
+    /// check nothing. If another copy of the same request may be at work, read again before you believe a refusal.
     ///
-    /// An attempt that was refused may still be applied by a second copy, as when only an add refused it. The next attempt
-    /// excludes it. That costs a write of its own if the decision no longer writes to any item that the refused attempt
-    /// wrote to.
+    /// A refused attempt may still be applied by a second copy, as when only an add refused it. The next attempt
+    /// excludes it. This costs a write of its own if the new decision writes to none of the items of the refused
+    /// attempt.
     ///
     /// ```
     /// use fencepost::{Error, Reads, Record, Table, Transactions};
@@ -97,7 +99,7 @@ impl Transactions {
     /// }
     /// ```
     ///
-    /// What a decision that never refuses returns can only fail, so `?` makes it a [`Failure`]:
+    /// If the decision never refuses, the only error is a failure. So `?` makes it a [`Failure`]:
     ///
     /// ```
     /// # use fencepost::{Failure, Reads, Record, Table, Transactions};
@@ -161,7 +163,7 @@ pub(crate) async fn transact<A, R>(
         let writes = decided.is_ok() && attempt.has_steps();
         let remembered = attempt.to_be_read_again();
         if !writes && !remembered.is_empty() {
-            // Only a write may rest on what is remembered.
+            // Only a write may rest on remembered rows.
             let read = read(&delivery, &mut attempt, remembered).await;
             unless_landed(&attempt, read)?;
             continue;
@@ -184,7 +186,7 @@ pub(crate) async fn transact<A, R>(
     }
 }
 
-/// The outcome of a part of the change. `None` if it failed after a row had shown that an earlier attempt was applied.
+/// The outcome of a part of the change. `None` if it failed after a row had shown an earlier attempt as applied.
 fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Option<T>, Failure> {
     match outcome {
         Err(_) if attempt.attempts.landed.is_some() => Ok(None),
@@ -192,8 +194,8 @@ fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Op
     }
 }
 
-/// Sends the steps until it is proved whether they were applied. If they were not, the attempt then knows the rows that
-/// refused them.
+/// Sends the steps until it is proved whether they were applied. If they were not, the attempt then knows the refusing
+/// rows.
 async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bool, Failure> {
     let steps = attempt.take_steps()?;
     let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
@@ -218,7 +220,7 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bo
     }
 }
 
-/// Settles a cancellation, and teaches the attempt the rows that refused its steps. Says whether they were applied.
+/// Settles a cancellation, and gives the attempt the refusing rows. Returns whether its steps were applied.
 async fn refused(
     delivery: &mut Delivery<'_>,
     attempt: &mut Attempt,
@@ -256,7 +258,7 @@ async fn refused(
                     Some(Base::NoRow(_)) => taken |= matches!(step.role, Role::Writes(_)),
                     Some(Base::Row { version, window, .. }) => {
                         let moved = known.version().map_or(0, |now| now.saturating_sub(version.get()));
-                        // An add that is refused within its window has not lost a race.
+                        // An add refused within its window has not lost a race.
                         if window == 1 || moved >= window {
                             behind = behind.max(Some(moved));
                         }
@@ -278,7 +280,7 @@ async fn refused(
     if let Some(behind) = behind {
         delivery.conflict(behind, round_trip);
     }
-    // A taken key usually decides by itself. Otherwise, reads again the items that another transaction is changing.
+    // A taken key usually decides by itself. Otherwise, reads again the items in use by another transaction.
     if taken {
         unread.clear();
     }
@@ -287,7 +289,7 @@ async fn refused(
     Ok(false)
 }
 
-/// Burns an earlier attempt that the next one would not exclude.
+/// Burns an earlier attempt not excluded by the next one.
 async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<(), Failure> {
     let writes = open.writes();
     let burn = {
@@ -295,7 +297,7 @@ async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &Op
         delivery.burn(attempts, &writes, &site).await.map_err(while_open)?
     };
     let Some((verdict, (row, item))) = burn.filter(|(verdict, _)| verdict.is_final()) else {
-        // Nothing can burn a step that adopts a row, or that creates one where rows may vanish.
+        // There is no burn of a step that adopts a row, nor of a create where rows may vanish.
         return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
     };
     if let (Verdict::Landed(version), Some((_, sent))) = (verdict, writes.iter().find(|(of, _)| *of == row)) {
@@ -314,7 +316,7 @@ async fn read(delivery: &Delivery<'_>, attempt: &mut Attempt, rows: Vec<usize>) 
     Ok(())
 }
 
-/// A row that a refusal shows. If it cannot be read and others must be, because an earlier attempt may have been applied,
+/// A row in a refusal. If it is unreadable, and others must be read because an earlier attempt may have been applied,
 /// nothing is proved.
 fn readable(layout: &Layout, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
     Known::of(layout, item)

@@ -1,4 +1,4 @@
-//! What `DynamoDB` charges for a request, in request units.
+//! The charge of `DynamoDB` for a request, in request units.
 //!
 //! Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/on-demand-capacity-mode.html>
 

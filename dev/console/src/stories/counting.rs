@@ -92,7 +92,7 @@ const ADDS: Side = Side {
     verdict,
 };
 
-/// A change that is decided on the state that was read: a limit must be kept.
+/// A change decided on the state as read: a limit must be kept.
 fn versioned_change() -> Value {
     json!({ "attribute": "count", "by": 1, "max": 1_000_000, "onLimit": "clamp" })
 }

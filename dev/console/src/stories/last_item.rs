@@ -71,7 +71,7 @@ fn count_stock(scene: &Scene) {
     scene.count("stock", stock(scene.engine()) - scene.totals().get("stock"));
 }
 
-/// Buyers order with what `order` does, all at once.
+/// All buyers order at once, by `order`.
 async fn buyers<'a, F: Future<Output = Ended> + 'a>(
     scene: &'a Scene,
     settings: &Settings,

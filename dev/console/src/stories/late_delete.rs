@@ -1,4 +1,4 @@
-//! A delete comes after its address has gone to somebody else.
+//! A delete comes after its address has gone to another instance.
 
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
@@ -67,7 +67,7 @@ fn mappings_of_b(engine: &Engine) -> i64 {
     i64::from(row["instanceId"]["S"] == B && row["_purgeAt"] == Value::Null)
 }
 
-/// What each instance and the queue do, in both ways. A copy of A's registration arrives last.
+/// The actions of each instance and of the queue, in both ways. A copy of A's registration arrives last.
 async fn play<'a, R, D>(scene: &'a Scene, settings: &Settings, register: R, delete: D)
 where
     R: AsyncFn(&Actor<'a>, &str, &str),

@@ -1,4 +1,4 @@
-//! What is counted while a side plays, and told of each request.
+//! The counts of a side during a play, and the events of each request.
 
 use super::cost::{read_units, write_units};
 use super::told::Teller;
@@ -7,20 +7,20 @@ use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// How many effects there are in the tables, such as the number that a counter holds.
+/// The number of effects in the tables, such as the value of a counter.
 pub type Held = fn(&Engine) -> i64;
 
 /// When an effect counts as applied twice.
 #[derive(Clone, Copy, Debug)]
 pub enum Twice {
-    /// Each call that has more than one effect.
+    /// Each call with more than one effect.
     PerCall,
     /// Each effect beyond the first, because there can be one in all.
     InAll,
 }
 
-/// The counters of one side, and what is known of its requests. It stands between the network and the engine, where it
-/// sees each request leave, arrive, and be heard of.
+/// The counters of one side, with the known facts of its requests. It stands between the network and the engine, where
+/// it sees each request leave and arrive, and each answer come back.
 #[derive(Clone)]
 pub struct Ledger {
     teller: Teller,
@@ -44,7 +44,7 @@ impl Totals {
     }
 }
 
-/// One send of a request: the call that it belongs to, and its body.
+/// One send of a request: its call and its body.
 type Body = (u64, String);
 
 #[derive(Default)]
@@ -54,16 +54,16 @@ struct State {
     is_dirty: bool,
     /// The number of calls so far.
     calls: u64,
-    /// The call that each client is in.
+    /// The current call of each client.
     call_of_client: BTreeMap<u64, u64>,
     requests: Vec<Noted>,
-    /// The writes that were sent, and whether one with this body was applied.
+    /// The writes sent, and whether one with this body was applied.
     writes: BTreeMap<Body, bool>,
     /// The effects of each call.
     effects: BTreeMap<u64, i64>,
 }
 
-/// What was told of a request.
+/// The events told of a request.
 struct Noted {
     body: Body,
     arrivals: usize,
@@ -106,14 +106,14 @@ impl Ledger {
         }
     }
 
-    /// The counters, with what the tables hold now.
+    /// The counters, with the present contents of the tables.
     pub fn totals(&self, engine: &Engine) -> Totals {
         let mut state = self.state();
         self.measure(&mut state, engine, None);
         state.counters.clone()
     }
 
-    /// Counts the effects that there are. What is new is an effect of this call.
+    /// Counts the present effects. Each new one is an effect of this call.
     fn measure(&self, state: &mut State, engine: &Engine, call: Option<u64>) {
         let held = (self.held)(engine);
         let new = held - state.counters.get("held");
@@ -216,7 +216,7 @@ impl Seam for Ledger {
     }
 }
 
-/// What a request is about: its operation, its tables, and the ids of its rows.
+/// A request in words: its operation, its tables and the ids of its rows.
 fn text_of(sent: &Sent) -> String {
     let rows: Vec<_> = sent.steps.iter().map(|step| format!("{} {}", step.table, step.id)).collect();
     format!("{} {}", sent.operation(), rows.join(", "))

@@ -1,9 +1,9 @@
-//! The stories: races that are played for real, each on tables of its own.
+//! The stories: races played for real, each on tables of its own.
 //!
-//! A [`Story`] has one or two sides, which play at once, each on an embedded engine of its own and with the same seed. The
-//! functions' own handlers answer the clients. The faults are those of the test kit. Time is virtual, so a seed always gives
-//! the same play. In reading order: `settings`, `told`, `cost`, `ledger`, `trace`, `scene`, `story`, the stories themselves,
-//! and `player`.
+//! A [`Story`] has one or two sides, which play at once, each on an embedded engine of its own and with the same seed.
+//! The functions' own handlers answer the clients. The faults are those of the test kit. Time is virtual. So a seed
+//! always gives the same play. In reading order: `settings`, `told`, `cost`, `ledger`, `trace`, `scene`, `story`, the
+//! stories themselves, and `player`.
 
 mod cost;
 mod counting;

@@ -1,4 +1,4 @@
-//! What programs do that know neither lost answers nor fences: the bare SDK, with its own retries.
+//! Programs without knowledge of lost answers and fences: the bare SDK with its own retries.
 #![expect(clippy::disallowed_methods, reason = "shows what goes wrong without the crate")]
 
 use super::scene::Actor;
@@ -14,13 +14,13 @@ use tokio::time::sleep;
 pub enum Ended {
     /// It was told that the change was applied.
     Acknowledged,
-    /// Its precondition does not hold: sold out, or held by somebody else.
+    /// Its precondition does not hold: sold out, or held by another holder.
     Refused,
     /// The SDK gave up without an answer.
     Unknown,
 }
 
-/// One call of a naive program: tells that it begins, does the work, and tells how it ended. `told` has the outcome and the
+/// One call of a naive program: tells the beginning, does the work, and tells the end. `told` has the outcome and the
 /// words for each end.
 pub async fn call(
     actor: &Actor<'_>,
@@ -121,7 +121,7 @@ pub async fn delete(actor: &Actor<'_>, ip: &str) -> Ended {
     if delete.send().await.is_ok() { Ended::Acknowledged } else { Ended::Unknown }
 }
 
-/// Takes a lock until `until`, in seconds, if nobody has it at `now`.
+/// Takes a lock until `until`, in seconds, if it is free at `now`.
 pub async fn lock(actor: &Actor<'_>, key: &str, holder: &str, now: i64, until: i64) -> Ended {
     let put = actor
         .sdk()

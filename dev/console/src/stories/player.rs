@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, timeout};
 use tracing::Instrument;
 
-/// The most virtual time that a story may take.
+/// The most virtual time for a story.
 const LONGEST: Duration = Duration::from_mins(30);
 
 /// How many moments a play may be ahead of its listener.
@@ -25,14 +25,14 @@ const AHEAD: usize = 1024;
 pub enum Ending {
     /// By itself.
     Finished,
-    /// Because nobody listened any more.
+    /// Because the listener has gone.
     Stopped,
 }
 
-/// Plays a story until it ends, or until nobody listens any more. Then `ended` is called.
+/// Plays a story until it ends or its listener has gone. Then `ended` is called.
 ///
 /// # Errors
-/// The operating system gives no thread, or no timer.
+/// The operating system gives no thread or no timer.
 pub fn play(
     story: &'static Story,
     settings: Settings,

@@ -1,4 +1,4 @@
-//! The scene of one side: its engine, its faults, and the clients on it.
+//! The scene of one side: its engine, its faults and the clients on it.
 
 use super::ledger::{Held, Ledger, Totals, Twice};
 use super::settings::Settings;
@@ -15,7 +15,7 @@ use tracing::Instrument;
 /// How long a function may take for one request.
 const ALLOWED: Duration = Duration::from_secs(10);
 
-/// The engine of one side, and what is counted there.
+/// The engine of one side, with its counts.
 pub struct Scene {
     db: Dynamo,
     ledger: Ledger,
@@ -73,7 +73,7 @@ impl Scene {
         self.ledger.totals(self.engine())
     }
 
-    /// Lets a function make what is there before the story begins. It goes straight to the engine.
+    /// Lets a function make the rows needed before the story begins. It goes straight to the engine.
     ///
     /// # Panics
     /// If the function refuses.
@@ -101,17 +101,17 @@ impl Scene {
     }
 }
 
-/// One client of a side: somebody whose requests a function answers, or a naive program.
+/// One client of a side: a caller of a function, or a naive program.
 pub struct Actor<'a> {
     scene: &'a Scene,
     number: usize,
     wire: Wire,
 }
 
-/// What a client was answered.
+/// The answer to a client.
 pub struct Answer {
     pub status: u16,
-    /// In one word, as in the line that a function writes about a request.
+    /// In one word, as in a function's log line about a request.
     pub outcome: &'static str,
     /// The body, or null.
     pub body: Value,
@@ -122,7 +122,7 @@ impl Answer {
         self.status < 300
     }
 
-    /// Whether it says that nothing was applied, and that it may be asked again.
+    /// Whether it says that nothing was applied and a repeat is safe.
     pub fn is_unavailable(&self) -> bool {
         self.status == 503
     }

@@ -1,4 +1,4 @@
-//! What can be set of a story, and what a request has set.
+//! The settings of a story, and their values in a request.
 
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
@@ -8,9 +8,9 @@ use std::collections::BTreeMap;
 pub struct Setting {
     /// Its member in a request.
     pub name: &'static str,
-    /// What the page calls it.
+    /// Its name on the page.
     pub label: &'static str,
-    /// What follows the number on the page.
+    /// The unit after the number on the page.
     pub unit: &'static str,
     /// The least value.
     pub min: u64,
@@ -44,12 +44,12 @@ impl Setting {
         Setting { name: "lateBy", label, unit: "ms", min: 0, max: 2000, step: 50, default: 0 }
     }
 
-    /// How long the delay takes that a story is about.
+    /// The length of the delay in a story about it.
     pub(super) const fn delay(label: &'static str, default: u64) -> Self {
         Setting { name: "delay", label, unit: "ms", min: 0, max: 60_000, step: 500, default }
     }
 
-    /// What the page is told of it.
+    /// Its description for the page.
     pub(super) fn to_json(self) -> Value {
         let Setting { name, label, unit, min, max, step, default } = self;
         json!({ "name": name, "label": label, "unit": unit, "min": min, "max": max, "step": step, "default": default })
@@ -59,7 +59,7 @@ impl Setting {
 /// The largest seed: the largest whole number that every reader of JSON keeps.
 const MAX_SEED: u64 = (1 << 53) - 1;
 
-/// What one play of a story was asked for.
+/// The settings requested for one play of a story.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// All chance of the play comes from it.
@@ -67,12 +67,12 @@ pub struct Settings {
     values: BTreeMap<&'static str, u64>,
 }
 
-/// A member of a request that cannot be taken.
+/// An unacceptable member of a request.
 #[derive(PartialEq, Eq, Debug)]
 pub struct Invalid {
     /// A JSON Pointer to the member.
     pub field: String,
-    /// What is wrong, in a sentence.
+    /// The fault, in a sentence.
     pub detail: String,
 }
 

@@ -1,4 +1,4 @@
-//! [`Story`]: what is played, by whom, and what is counted.
+//! [`Story`]: the play, its clients and its counters.
 
 use super::ledger::{Held, Totals, Twice};
 use super::scene::{Scene, Verdict};
@@ -15,19 +15,19 @@ pub struct Story {
     pub name: &'static str,
     pub(super) title: &'static str,
     pub(super) summary: &'static str,
-    /// What can be set of it.
+    /// Its settings.
     pub(super) settings: &'static [Setting],
-    /// The seed if a visitor chooses none: one whose play shows what the story is about.
+    /// The seed if a visitor chooses none: one with a play that shows the point of the story.
     pub(super) seed: u64,
     pub(super) sides: &'static [Side],
     /// The clients, by name.
     pub(super) clients: fn(&Settings) -> Vec<String>,
-    /// The counters of its own. The first one is what it is about.
+    /// The counters of its own. The first one is its subject.
     pub(super) counters: &'static [Counter],
     pub(super) twice: Twice,
 }
 
-/// One way to do what a story is about.
+/// One way to reach the goal of a story.
 #[derive(Debug)]
 pub struct Side {
     pub id: &'static str,
@@ -42,7 +42,7 @@ pub struct Side {
 
 pub type Playing = Pin<Box<dyn Future<Output = ()>>>;
 
-/// A number that is shown while a story plays.
+/// A number shown while a story plays.
 #[derive(Clone, Copy, Debug)]
 pub struct Counter {
     pub name: &'static str,
@@ -67,11 +67,11 @@ const CONFLICTS: Counter =
     counter("conflicts", "Conflicts", "Requests whose condition did not hold, or that met a transaction.");
 const LOST: Counter = counter("lostAnswers", "Lost answers", "Requests whose connection broke before an answer came.");
 const RESENDS: Counter = counter("resends", "Resends", "Writes that were sent again, unchanged.");
-/// What every request costs, in this order.
+/// The cost of every request, in this order.
 const COSTS: [Counter; 6] = [REQUESTS, WRITE_UNITS, READ_UNITS, CONFLICTS, LOST, RESENDS];
 
 impl Story {
-    /// What the page is told before anything is played.
+    /// The description for the page before any play.
     #[must_use]
     pub fn to_json(&self) -> Value {
         json!({
@@ -84,7 +84,7 @@ impl Story {
         })
     }
 
-    /// Reads what a request has set: an object with some of the settings and the seed, or nothing.
+    /// Reads the settings of a request: an object with some of the settings and the seed, or nothing.
     ///
     /// # Errors
     /// The first member that is unknown or out of range.
@@ -92,7 +92,7 @@ impl Story {
         Settings::parse(body, self.settings, self.seed)
     }
 
-    /// Who plays, and what is counted.
+    /// The players and the counters.
     pub fn begin(&self, settings: &Settings) -> Value {
         let clients = (self.clients)(settings);
         let side = |side: &Side| json!({ "id": side.id, "title": side.title, "how": side.how, "clients": clients });
@@ -109,12 +109,12 @@ impl Story {
     }
 }
 
-/// A client for each of the writers that are set: `user 1`, `user 2` …
+/// A client for each of the writers in the settings: `user 1`, `user 2` …
 pub fn numbered(name: &str, settings: &Settings) -> Vec<String> {
     (1..=settings.get("writers")).map(|number| format!("{name} {number}")).collect()
 }
 
-/// How many rows a table has, without tombstones. A create that was burned leaves one too.
+/// The number of rows of a table, without tombstones. A burned create leaves one too.
 pub fn live_rows(engine: &Engine, table: &str) -> i64 {
     let scan = json!({
         "TableName": table,

@@ -1,4 +1,4 @@
-//! What a play tells, moment by moment.
+//! The events of a play, moment by moment.
 
 use serde_json::{Map, Value, json};
 use std::thread::park_timeout;
@@ -7,7 +7,7 @@ use tokio::sync::mpsc::Sender;
 use tokio::sync::mpsc::error::TrySendError;
 use tokio::time::Instant;
 
-/// A part of what a play tells.
+/// A part of the events of a play.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Told {
     /// Who plays, and under which settings. The first part.
@@ -18,11 +18,11 @@ pub enum Told {
     End(Value),
 }
 
-/// The pause before a listener that is behind is told more.
+/// The pause for a listener that is behind.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// Tells a part. If the listener is behind, the whole play stands still until it is not: its time is virtual, so nothing
-/// in it notices. If nobody listens any more, it tells nobody.
+/// Tells a part. While the listener is behind, the whole play stands still. Its time is virtual. So the play does not
+/// notice. Without a listener, the part is dropped.
 pub fn tell(to: &Sender<Told>, mut part: Told) {
     while let Err(TrySendError::Full(back)) = to.try_send(part) {
         part = back;
@@ -39,7 +39,7 @@ pub struct Teller {
 }
 
 impl Teller {
-    /// A teller whose clock begins at `begun`.
+    /// A teller with a clock from `begun` on.
     pub fn new(to: &Sender<Told>, begun: Instant, side: usize) -> Self {
         Teller { to: to.clone(), begun, side }
     }
@@ -49,7 +49,7 @@ impl Teller {
         self.begun.elapsed().as_secs_f64() * 1000.0
     }
 
-    /// Tells what has happened to a client, or to all if it is none.
+    /// Tells an event of a client, or of all clients if `client` is none.
     pub fn moment(&self, client: Option<usize>, kind: &str, members: Value) {
         let mut moment = Map::new();
         moment.insert("at".to_owned(), json!(self.now()));

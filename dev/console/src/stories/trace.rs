@@ -1,4 +1,4 @@
-//! What Fencepost concluded, from the traces that it writes at `DEBUG`.
+//! The conclusions of Fencepost, from its traces at `DEBUG`.
 
 use super::told::Teller;
 use serde_json::json;
@@ -15,20 +15,20 @@ const CLIENT: &str = "console::client";
 const SIDE: &str = "console::side";
 const JUDGE: &str = "fencepost::judge";
 
-/// The span of all that a client asks.
+/// The span of all requests of a client.
 pub fn client_span(number: usize) -> Span {
     debug_span!(target: CLIENT, "client", number)
 }
 
-/// The span of all that happens on a side.
+/// The span of all events on a side.
 pub fn side_span(number: usize) -> Span {
     debug_span!(target: SIDE, "side", number)
 }
 
-/// A subscriber that tells the verdicts of the judge, each to the teller of its side.
+/// A subscriber for the verdicts of the judge. It tells each to the teller of its side.
 ///
-/// The filter stands before everything, not before one layer: a filter of one layer lets the SDK make spans now and then,
-/// and for each it draws from the random numbers that its retries draw from. Then a seed would not replay.
+/// The filter stands before everything, not before one layer: a filter of one layer lets the SDK make spans now and
+/// then, for which it draws from the same random numbers as for its retries. Then a seed would not replay.
 pub fn subscriber(tellers: Vec<Teller>) -> impl Subscriber + Send + Sync {
     let filter = Targets::new().with_targets([(CLIENT, Level::DEBUG), (SIDE, Level::DEBUG), (JUDGE, Level::DEBUG)]);
     tracing_subscriber::registry().with(filter).with(Verdicts(Arc::new(Mutex::new(tellers))))
@@ -36,7 +36,7 @@ pub fn subscriber(tellers: Vec<Teller>) -> impl Subscriber + Send + Sync {
 
 struct Verdicts(Arc<Mutex<Vec<Teller>>>);
 
-/// The number of a span, and the verdict of an event.
+/// The number of a span, or the verdict of an event.
 #[derive(Default)]
 struct Fields {
     number: usize,

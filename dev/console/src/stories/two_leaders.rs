@@ -64,7 +64,7 @@ fn children(engine: &Engine) -> i64 {
     live_rows(engine, CHILDREN)
 }
 
-/// Ann comes first, and Bob a second later. `lead` is what both do, with the time that they stand still or work.
+/// Ann comes first, and Bob a second later. `lead` has the actions of both, with the length of their pause or work.
 async fn play<'a>(scene: &'a Scene, settings: &Settings, lead: impl AsyncFn(&Actor<'a>, &str, Pause)) {
     scene.trouble(settings);
     let [ann, bob] = [0, 1].map(|number| scene.client(number));
@@ -78,7 +78,7 @@ async fn play<'a>(scene: &'a Scene, settings: &Settings, lead: impl AsyncFn(&Act
     tokio::join!(ann, bob);
 }
 
-/// What a leader does between the look for the child and its creation.
+/// The action of a leader between the look for the child and its creation.
 #[derive(Clone, Copy)]
 enum Pause {
     /// Its process stands still for so long, as soon as the next request about the child has left.
@@ -112,7 +112,7 @@ async fn leaders(scene: &Scene, settings: &Settings) {
         let lease = json!({ "key": LEASE, "token": token });
         let body = json!({ "parentUid": "first", "spec": { "size": 3 }, "lease": lease });
         let wanted = request("PUT /parents/{parentId}/child", PARENT, &body);
-        // A leader that is fenced off looks once more: the child may be there by now.
+        // A leader fenced off looks once more: the child may be there by now.
         for _ in 0..20 {
             let answer = Box::pin(actor.ask(&app, functions::ensure_child::ensure_child, &wanted)).await;
             scene.count("acknowledged", i64::from(answer.is_success()));

@@ -1,4 +1,4 @@
-//! The console: its stories, what it serves, and whom.
+//! The console: its stories, its answers, and its visitors.
 
 mod served;
 mod stories;

@@ -1,4 +1,4 @@
-//! What the console serves, and whom.
+//! The answers of the console, and its visitors.
 
 use axum::middleware::from_fn;
 use console::{About, Console, guard};
@@ -13,7 +13,7 @@ struct World {
     address: SocketAddr,
 }
 
-/// An answer whose body may still be on its way.
+/// An answer with a body perhaps still on its way.
 struct Answer {
     status: u16,
     head: String,
@@ -56,7 +56,7 @@ impl World {
         self.send("GET", path, "", "").await
     }
 
-    /// The token that the page carries.
+    /// The token on the page.
     async fn token(&self) -> String {
         let page = self.get("/").await.text().await;
         let (_, rest) = page.split_once("name=\"console-token\" content=\"").expect("the page has a token");
@@ -165,7 +165,7 @@ async fn what_cannot_be_played_is_named() {
     assert_eq!(world.play("five-users", &long).await.status, 413);
 }
 
-/// All events of a play: their names, and the data of the last.
+/// All events of a play: their names, with the data of the last.
 async fn events(world: &World, story: &str, body: &str) -> (Vec<String>, Value) {
     let mut answer = world.play(story, body).await;
     assert_eq!(answer.status, 200);

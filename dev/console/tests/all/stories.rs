@@ -4,7 +4,7 @@ use console::stories::{STORIES, Story, Told, find, play};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// All that a play tells.
+/// All events of a play.
 fn told(name: &str, body: &Value) -> Vec<Told> {
     let story: &'static Story = find(name).expect("a story of this name");
     let settings = story.parse(body.to_string().as_bytes()).expect("settings that it has");
@@ -64,7 +64,7 @@ fn with_its_own_settings_each_story_shows_what_it_is_about() {
     assert!(counter(&ends["adds"], "requests") < counter(&ends["fencepost"], "requests"));
 }
 
-/// What the usual way does is wrong only where something is in its way.
+/// The usual way goes wrong only where something is in its way.
 #[test]
 fn the_usual_way_is_right_where_nothing_goes_wrong() {
     for (name, body) in [
@@ -141,7 +141,7 @@ fn the_counters_count_what_the_moments_tell() {
     }
 }
 
-/// Each call's effects are counted again, from the arrivals that are told as done.
+/// Each call's effects are counted again, from the arrivals told as done.
 #[test]
 fn a_call_counts_as_applied_twice_once() {
     let told = told("five-users", &json!({ "changes": 20, "lostAnswers": 50 }));

@@ -1,4 +1,4 @@
-//! Adds, and the burn that ends one.
+//! Adds, and burns of adds.
 
 use super::demand::{Demand, Expression};
 use super::write::{ConditionalWrite, Stamp, fenced};
@@ -17,16 +17,16 @@ pub(crate) struct Addition {
     pub numbers: Vec<AddedNumber>,
     /// Attributes to set beside them.
     pub set: Vec<(String, AttributeValue)>,
-    /// Attributes that must have these values.
+    /// The demanded attributes, with their values.
     pub equal: Vec<(String, AttributeValue)>,
-    /// Attributes that must be missing.
+    /// The attributes demanded to be missing.
     pub missing: Vec<String>,
 }
 
-/// One number that an add changes.
+/// An add to one number.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct AddedNumber {
-    /// The names that lead to the number, from the top of the item.
+    /// The path of names to the number, from the top of the item.
     pub path: Vec<String>,
     /// The number to add.
     pub by: String,
@@ -69,7 +69,7 @@ pub(crate) fn add_within(
     fenced(write, demand.names(), stamp.fence)
 }
 
-/// Adds to numbers of a live item at any version. Raises the version, but leaves no id, so nothing recognises the add
+/// Adds to numbers of a live item at any version. Raises the version, but leaves no id. So the add cannot be recognised
 /// later.
 ///
 /// Returns `None` if the expression would exceed a limit of `DynamoDB`.
@@ -84,12 +84,12 @@ pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition
     expression.update(key)
 }
 
-/// Marks a write as burned: no copy of it will be applied in this window. Changes nothing else of an item or a
-/// tombstone. Burns `others`, earlier attempts of the same change, with it. Returns the new row. There is no burn of a write
+/// Marks a write as burned: no copy of it will be applied in this window. Leaves the rest of an item or a tombstone as
+/// it is. Also burns `others`, earlier attempts of the same change. Returns the new row. There is no burn of a write
 /// that adopts its row.
 ///
-/// `known` is the row as it was seen last, if it was. Where the version marks a tombstone, the burn keeps the mark, so it
-/// demands that the row is still what it was.
+/// `known` is the row as last seen, if any. Where the version marks a tombstone, the burn keeps the mark, and therefore
+/// demands an unchanged row.
 ///
 /// Returns `None` if `known` is not the row of the write, or is older, and if the expression would exceed a limit of
 /// `DynamoDB`.
@@ -136,7 +136,7 @@ impl Expression {
         self.set("#version = #version + :one");
     }
 
-    /// The effect of an add, and what it demands of the value.
+    /// The effect of an add, and its demands on the value.
     fn add(&mut self, addition: &Addition, layout: &Layout) {
         for (index, AddedNumber { path, by, low, high }) in addition.numbers.iter().enumerate() {
             let parts = path.iter().enumerate();

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
-/// The state of a row that a write demands: a version, or a window of versions, of one row.
+/// The state demanded of a row by a write: a version, or a window of versions, of one row.
 ///
 /// A row of this crate is told by its incarnation. A foreign row is told by having none. Where versions may repeat, every
 /// attribute of the value is demanded too.
@@ -41,14 +41,14 @@ impl<'a> Demand<'a> {
         is_enough.then_some(Demand { layout, at, window: 1, has_version: true, values: None })
     }
 
-    /// The same row, at any version in the window of adds. A foreign row, and one whose values are demanded, has no
-    /// window.
+    /// The same row, at any version in the window of adds. A foreign row has no window, and neither has a row with
+    /// demanded values.
     pub(crate) fn in_window(self) -> Self {
         let is_exact = self.is_foreign() || self.values.is_some();
         Demand { window: if is_exact { 1 } else { self.layout.window }, ..self }
     }
 
-    /// What the judge must know of it.
+    /// The part of it used by the judge.
     pub(crate) fn base(&self) -> Base {
         Base::Row { version: self.at.version, window: self.window, incarnation: self.at.incarnation }
     }
@@ -67,7 +67,7 @@ impl<'a> Demand<'a> {
     }
 }
 
-/// The parts of the expressions of one write. Each rule adds its text, and the names and values that the text uses.
+/// The parts of the expressions of one write. Each rule adds its text, with the names and values in the text.
 #[derive(Default)]
 pub(super) struct Expression {
     set: Vec<String>,
@@ -107,7 +107,7 @@ impl Expression {
         self.demand_values(demand);
     }
 
-    /// Demands that the row is in its window, and that it does not remember the id yet.
+    /// Demands a row in its window without a memory of the id.
     pub(super) fn demand_window(&mut self, demand: &Demand<'_>, id: WriteId) {
         if demand.is_foreign() {
             return self.demand_state(demand);
@@ -159,7 +159,7 @@ impl Expression {
         }
     }
 
-    /// Demands that the row is no tombstone: it has no mark, or that of another version.
+    /// Demands a row other than a tombstone: it has no mark, or the mark of another version.
     pub(super) fn demand_life(&mut self, layout: &Layout) {
         let Names { version, purge_at, buried, .. } = layout.names;
         let mut unmarked = Vec::new();
@@ -180,7 +180,7 @@ impl Expression {
         }
     }
 
-    /// Demands a tombstone that its version marks.
+    /// Demands a tombstone marked by its version.
     pub(super) fn demand_mark(&mut self, names: &Names) {
         self.name("#version", names.version);
         self.name("#buried", names.buried);
@@ -203,7 +203,7 @@ impl Expression {
             self.name("#id", &stamp.id.name());
             self.set("#version = :next, #writes.#id = :at");
             if demand.values.is_some() {
-                // The version may come back, and the values with it. A burned write must not be applied then.
+                // The version may come back, together with the values. A burned write must not be applied then.
                 self.demand("attribute_not_exists(#writes.#id)");
             }
         }
@@ -211,7 +211,7 @@ impl Expression {
         self.burn_earlier(demand.names(), stamp.burn);
     }
 
-    /// Demands that the row remembers no earlier attempt of the same change, and leaves these attempts as burned.
+    /// Demands a row without a memory of earlier attempts of the same change, and leaves these attempts as burned.
     pub(super) fn burn_earlier(&mut self, names: &Names, burn: &[WriteId]) {
         if burn.is_empty() {
             return;
@@ -223,7 +223,7 @@ impl Expression {
         }
     }
 
-    /// Demands that the row remembers none of these writes. Returns where it would.
+    /// Demands a row without a memory of these writes. Returns the places where it would remember them.
     pub(super) fn demand_unremembered(&mut self, names: &Names, ids: &[WriteId]) -> Vec<String> {
         let mut paths = Vec::new();
         for (index, id) in ids.iter().enumerate() {

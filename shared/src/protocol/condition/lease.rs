@@ -1,4 +1,4 @@
-//! Leases: acquire, renew, release, and the check that one is held.
+//! Leases: acquire, renew, release, and the check of a held lease.
 
 use super::write::{Action, ConditionalWrite};
 use crate::protocol::item::Attributes;
@@ -17,7 +17,7 @@ const IS_UNDER_TOKEN_AT: &str = "#token = :token AND #renewals = :at";
 
 /// The partition key of a table of leases, a string.
 pub(crate) const LEASE_KEY: &str = "leaseKey";
-/// String: the holder. Missing if nobody holds the lease.
+/// String: the holder. Missing if the lease is free.
 pub(crate) const HOLDER: &str = "holder";
 /// Number: the token, which rises with every acquire.
 pub(crate) const TOKEN: &str = "token";
@@ -40,7 +40,7 @@ pub(crate) struct Acquire<'a> {
     pub holder: &'a str,
     pub id: &'a [u8],
     /// Whether this id may acquire only once. A late copy then leaves the lease alone after it was acquired and
-    /// released, unless somebody else has acquired it in between.
+    /// released, unless another caller has acquired it in between.
     pub once: bool,
 }
 
@@ -49,13 +49,13 @@ pub(crate) struct Acquire<'a> {
 pub struct LeaseTimes {
     /// The end of the lease.
     pub expires_at: u64,
-    /// A lease that ended before this time is free: others believe in it no longer, even if their clocks are behind.
+    /// A lease with an end before this time is free: even holders with clocks behind no longer believe in it.
     pub cutoff: u64,
     /// The number from which the token rises if no row remembers a token.
     pub floor: u64,
 }
 
-/// Acquires a lease that nobody holds, or that has ended. Returns the new row.
+/// Acquires a free or ended lease. Returns the new row.
 pub(crate) fn acquire(key: &str, by: &Acquire<'_>, times: LeaseTimes, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #holder = :holder, #token = if_not_exists(#token, :floor) + :one, #renewals = :zero, \
                       #expires = :expires, #id = :id, #purge = :purge";
@@ -73,7 +73,7 @@ pub(crate) fn acquire(key: &str, by: &Acquire<'_>, times: LeaseTimes, purge_at: 
     on_lease(update_of(key, expression), condition, values)
 }
 
-/// Renews a lease that is held under this token and has exactly `at` renewals. Returns the new row.
+/// Renews a lease held under this token with exactly `at` renewals. Returns the new row.
 pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #renewals = #renewals + :one, #expires = :expires, #purge = :purge";
     let values = [
@@ -86,8 +86,8 @@ pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u
     on_lease(update_of(key, expression), IS_HELD_AT, values)
 }
 
-/// Removes the holder of a lease whose last acquire has this token. With `at`, the lease must also have exactly that
-/// many renewals.
+/// Removes the holder of a lease last acquired with this token. With `at`, the lease must also have exactly `at`
+/// renewals.
 pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #purge = :purge REMOVE #holder";
     let values = [(":token", number(token)), (":purge", number(purge_at))];
@@ -96,8 +96,8 @@ pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> 
     on_lease(update_of(key, expression), condition, values.into_iter().chain(at))
 }
 
-/// Checks that a lease is held under this token. The lease may have ended: until another caller acquires it, nobody
-/// else holds it.
+/// Checks that a lease is held under this token. The lease may have ended: it still has no other holder until another
+/// caller acquires it.
 pub(crate) fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
     on_lease(Action::Check { key }, IS_HELD, [(":token", number(token))])
 }
@@ -120,7 +120,7 @@ fn on_lease(
         ("#purge", LEASE_PURGE_AT),
     ];
     let expression = if let Action::Update { expression, .. } = &action { expression } else { "" };
-    // DynamoDB refuses a name that no expression uses.
+    // DynamoDB refuses unused names.
     let used = NAMES.iter().filter(|(name, _)| expression.contains(name) || condition.contains(name));
     ConditionalWrite {
         names: used.map(|(placeholder, name)| ((*placeholder).to_owned(), (*name).to_owned())).collect(),

@@ -1,4 +1,4 @@
-//! The writes, checks and queries that this crate sends. Only this folder has the text of expressions.
+//! The writes, checks and queries of this crate. Only this folder has the text of expressions.
 
 mod add;
 mod demand;

@@ -1,4 +1,4 @@
-//! Writes that replace an older instance, and never a newer one.
+//! Writes over an older instance, never over a newer one.
 
 use super::write::{Action, ConditionalWrite};
 use crate::protocol::item::Attributes;
@@ -9,8 +9,8 @@ const IS_OLDER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order
 const IS_NOT_NEWER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name <= :name)";
 const IS_NOT_LATER: &str = "attribute_not_exists(#key) OR #order <= :order";
 
-/// The partition key, the attribute that orders the instances of one key (a number), and the one that names an instance (a
-/// string), which decides ties.
+/// The partition key, the number used to order the instances of one key, and the name of an instance (a string), which
+/// decides ties.
 pub(crate) type OrderedBy = [&'static str; 3];
 
 /// Replaces the row with this instance, if there is no row or the row holds an older instance.
@@ -19,7 +19,7 @@ pub(crate) fn put_if_newer(by: OrderedBy, item: Attributes) -> ConditionalWrite 
 }
 
 /// Replaces the row with the tombstone of this instance, if there is no row or the row holds this instance or an older
-/// one. A tombstone without a name stands after every instance with its number. Returns the row that it replaced.
+/// one. A tombstone without a name stands after every instance with its number. Returns the replaced row.
 pub(crate) fn put_unless_newer(by: OrderedBy, item: Attributes) -> ConditionalWrite {
     let condition = if item.contains_key(by[2]) { IS_NOT_NEWER } else { IS_NOT_LATER };
     in_order(by, item, condition, Some(ReturnValue::AllOld))

@@ -1,4 +1,4 @@
-//! Writes of operators: a new incarnation, an adoption ahead of time, the removal of a tombstone whose time has passed.
+//! Writes of operators: a new incarnation, an early adoption, the removal of an expired tombstone.
 
 use super::demand::{Demand, Expression};
 use super::write::{Action, ConditionalWrite, Stamp, fenced};
@@ -7,7 +7,8 @@ use crate::protocol::item::Attributes;
 use crate::protocol::row::{Row, bytes, number};
 use crate::version::Incarnation;
 
-/// Gives the row another incarnation, if it is still as it was read. Changes nothing else of an item or a tombstone.
+/// Gives the row another incarnation, if it is still as it was read. Leaves the rest of an item or a tombstone as it
+/// is.
 pub(crate) fn restamp_at(
     layout: &Layout,
     key: Attributes,

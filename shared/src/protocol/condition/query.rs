@@ -21,7 +21,7 @@ pub struct Sort {
     pub(crate) end: Option<AttributeValue>,
 }
 
-/// A key condition, with the names and values that it uses.
+/// A key condition, with its names and values.
 #[derive(Clone, Debug)]
 pub(crate) struct KeyRange {
     pub condition: String,
@@ -36,7 +36,7 @@ impl KeyRange {
     }
 }
 
-/// The rows whose partition key has this value, and whose sort key keeps the bound, if there is one.
+/// The rows with this value of the partition key and a sort key within the bound, if there is one.
 pub(crate) fn key_range(partition: (&str, &AttributeValue), sort: Option<(&str, &Sort)>) -> KeyRange {
     let (name, value) = partition;
     let mut range = KeyRange {

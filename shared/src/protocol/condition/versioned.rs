@@ -92,7 +92,7 @@ pub(crate) fn bury_at(
         expression.value(":purge", number(seconds));
         expression.set("#purge = :purge");
     } else {
-        // A sweep goes by the time, and this tombstone stays.
+        // A sweep goes by the time, but must leave this tombstone.
         let purge = expression.name("#purge", names.purge_at);
         expression.remove(purge);
     }
@@ -122,7 +122,7 @@ mod tests {
     use crate::protocol::memory::WriteId;
     use crate::protocol::row::{Row, first_attributes};
 
-    /// There, other programs may make the same state again, and a second copy could follow.
+    /// There, other programs may bring back the same state, so that a second copy could follow.
     #[test]
     fn a_put_or_a_removal_demands_that_the_row_does_not_remember_it_where_versions_may_repeat() {
         let ours = Layout { attributes: &["a"], ..Layout::of_key("id") };

@@ -10,7 +10,7 @@ use std::collections::HashMap;
 
 /// The longest update expression, in bytes (`DynamoDB` quota "expression length").
 pub(super) const MAX_EXPRESSION: usize = 4096;
-/// The longest attribute name that an expression can use, in bytes.
+/// The longest attribute name allowed in an expression, in bytes.
 pub(super) const MAX_NAME: usize = 255;
 /// The condition of a write to a key without a row.
 pub(super) const IS_ABSENT: &str = "attribute_not_exists(#key)";
@@ -24,7 +24,7 @@ pub(crate) struct ConditionalWrite {
     pub condition: Cow<'static, str>,
     pub names: HashMap<String, String>,
     pub values: HashMap<String, AttributeValue>,
-    /// The attributes that an applied write returns. A transaction returns none.
+    /// The attributes returned by an applied write. A transaction returns none.
     pub returning: Option<ReturnValue>,
 }
 
@@ -46,12 +46,12 @@ impl ConditionalWrite {
     }
 }
 
-/// The effect of a conditional write whose condition holds.
+/// The effect of a conditional write once its condition holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Replaces the whole item.
     Put { item: Attributes },
-    /// Changes the attributes that the expression names.
+    /// Changes the attributes in the expression.
     Update { key: Attributes, expression: String },
     /// Removes the whole item.
     Delete { key: Attributes },
@@ -59,22 +59,21 @@ pub(crate) enum Action {
     Check { key: Attributes },
 }
 
-/// What a write leaves in its row beside the value and the version.
+/// The traces of a write in its row beside the value and the version.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp<'a> {
     /// The id of the write.
     pub id: WriteId,
-    /// The ids that the row may forget.
+    /// The ids to forget.
     pub prune: &'a [WriteId],
-    /// Earlier attempts of the same change that were refused and may still be applied, as far as the row would remember
-    /// them. The write burns them.
+    /// The open attempts of the same change, as far as the row would remember them. The write burns them.
     pub burn: &'a [WriteId],
     /// The fencing token of the write.
     pub fence: Option<u64>,
 }
 
-/// Puts the write under a fencing token, if there is one. A row that has seen a higher token then refuses the write,
-/// and an applied write stores its token in the row.
+/// Puts the write under a fencing token, if there is one. A row with a higher token then refuses the write. An applied
+/// write stores its token in the row.
 ///
 /// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
@@ -99,7 +98,7 @@ pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>)
         }
         action @ (Action::Delete { .. } | Action::Check { .. }) => action,
     };
-    // A row that does not exist has seen no token. DynamoDB refuses names and values that no expression uses.
+    // A missing row has seen no token. DynamoDB refuses unused names and values.
     if condition != IS_ABSENT {
         names.insert("#fence".to_owned(), fence);
         values.insert(":fence".to_owned(), number(token));

@@ -1,5 +1,5 @@
-//! Says what the error of a single-item request proves. One function per operation reads the errors of the SDK: by
-//! variant, code and status, never by message.
+//! Judges the error of a single-item request by its proof about the request. One function per operation reads the
+//! errors of the SDK: by variant, code and status, never by message.
 
 use super::outcome::{ReadOutcome, SendOutcome};
 use super::signed::SignedTooLate;
@@ -18,8 +18,8 @@ use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use hyper_util::client::legacy;
 use std::error::Error;
 
-/// Defines a function that says what the error of a write of one item proves. The error enums of `UpdateItem`,
-/// `PutItem` and `DeleteItem` name the same exceptions and share no type.
+/// Defines a function to classify the error of a write of one item. The error enums of `UpdateItem`, `PutItem` and
+/// `DeleteItem` name the same exceptions without a common type.
 macro_rules! classify_write {
     ($name:ident, $errors:ident) => {
         pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
@@ -53,8 +53,8 @@ classify_write!(classify_update_item, UpdateItemError);
 classify_write!(classify_put_item, PutItemError);
 classify_write!(classify_delete_item, DeleteItemError);
 
-/// Defines a function that says what the error of a read proves. The error enums of `GetItem`, `BatchGetItem`, `Scan` and
-/// `Query` name the same exceptions and share no type.
+/// Defines a function to classify the error of a read. The error enums of `GetItem`, `BatchGetItem`, `Scan` and `Query`
+/// name the same exceptions without a common type.
 macro_rules! classify_read {
     ($name:ident, $errors:ident) => {
         pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> ReadOutcome<A> {
@@ -84,12 +84,12 @@ classify_read!(classify_batch_get_item, BatchGetItemError);
 classify_read!(classify_scan, ScanError);
 classify_read!(classify_query, QueryError);
 
-/// Whether `DynamoDB` found this query malformed: a start key that is no key of the index, for example.
+/// Whether `DynamoDB` found this query malformed: a start key unfit for the index, for example.
 pub(crate) fn is_malformed_query(source: &Source) -> bool {
     source.downcast_ref::<QueryError>().and_then(ProvideErrorMetadata::code) == Some("ValidationException")
 }
 
-/// Classifies an error that the model of the service does not name, by its code and HTTP status, never by its text.
+/// Classifies an error outside the model of the service, by its code and HTTP status, never by its text.
 pub(super) fn unmodelled<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
     status: u16,
     error: E,
@@ -110,13 +110,13 @@ pub(super) fn unmodelled<E: ProvideErrorMetadata + Error + Send + Sync + 'static
         }
         (Some("RequestTimeout" | "RequestTimeoutException"), _) => SendOutcome::Unknown(error.into()),
         (Some(_), 400..=499) => SendOutcome::Rejected(error.into()),
-        // DynamoDB always gives a code, so an answer without one is not from DynamoDB. A 5xx may come after the work is
+        // DynamoDB always gives a code. So an answer without one is not from DynamoDB. A 5xx may come after the work is
         // done.
         _ => SendOutcome::Unknown(error.into()),
     }
 }
 
-/// Classifies an error below the service: the request never left, no answer arrived, or the answer is not readable.
+/// Classifies an error below the service: the request never left, no answer arrived, or it is not readable.
 pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
     error: SdkError<E, HttpResponse>,
 ) -> SendOutcome<A, F> {
@@ -128,9 +128,9 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
     }
 }
 
-/// Whether an established connection broke before the answer came. A timeout is none, and neither is a connection that
-/// was never made. The connector gives a kind to two errors that are not of I/O by name: both mean that the other side
-/// closed the connection.
+/// Whether an established connection broke before the answer came. Neither a timeout nor a failed connect counts. The
+/// connector gives a kind to two errors other than I/O errors by name: both stand for a connection closed by the other
+/// side.
 fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     match error {
         SdkError::DispatchFailure(failure) => (failure.is_io() || failure.as_other().is_some()) && !never_left(error),
@@ -138,8 +138,8 @@ fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     }
 }
 
-/// Whether the request cannot have left: there were no credentials to sign it, it was signed too late, or there was no
-/// connection to send it on.
+/// Whether the request cannot have left: no credentials to sign it, a signature made too late, or no connection to send
+/// it on.
 fn never_left(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -210,7 +210,7 @@ mod tests {
         let broken_off = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset");
         assert!(!never_left(&broken_off));
     }
-    /// A real connection shows what the SDK makes of it. Whether the other side resets it or only closes it depends on
+    /// A real connection shows how the SDK reports it. Whether the other side resets it or only closes it depends on
     /// how much it has read.
     #[tokio::test]
     async fn a_connection_that_is_closed_without_an_answer_is_broken_and_one_that_is_refused_is_not() {

@@ -1,4 +1,4 @@
-//! Sends one request to `DynamoDB`, and says what the answer proves.
+//! Sends one request to `DynamoDB` and classifies the answer by its proof.
 
 mod classify;
 mod outcome;

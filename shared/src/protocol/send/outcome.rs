@@ -7,13 +7,12 @@ use std::time::Duration;
 /// The outcome of one send of a read. No read is refused by a condition.
 pub(crate) type ReadOutcome<A> = SendOutcome<A, Infallible>;
 
-/// The proof that the answer to one send gives about **that send**. A read is applied if its answer holds all that was
-/// asked for.
+/// The proof from the answer to one send about **this send** alone. A read is applied if its answer is complete.
 #[derive(Debug)]
 pub(crate) enum SendOutcome<A, F> {
     /// The send was applied. Holds the answer.
     Applied(A),
-    /// The condition did not hold. Holds the row, or the reasons, of the refusal.
+    /// The condition did not hold. Holds the row or the reasons of the refusal.
     Refused(F),
     /// The send was not applied. The same request may be applied when it is sent again.
     NotApplied(Source),
@@ -26,8 +25,8 @@ pub(crate) enum SendOutcome<A, F> {
     /// Nothing is proved either: the connection broke before an answer came. After the process was frozen, it may have
     /// been dead before the send.
     Broken(Source),
-    /// Nothing is proved: `DynamoDB` claims that another request has used the token. Tokens are random, so that cannot
-    /// be true.
+    /// Nothing is proved: `DynamoDB` claims that another request has used the token. This cannot be true of random
+    /// tokens.
     Mismatch(Source),
 }
 

@@ -29,13 +29,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// The parts that every request needs: the client, the retry policy, the clock and the randomness.
+/// The parts of every request: the client, the retry policy, the clock and the randomness.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     client: Client,
-    /// What the answers from any table tell about the connections of the client. All copies share it.
+    /// The state of the client's connections, as seen in the answers from any table. Shared by all copies.
     connections: Arc<Mutex<Connections>>,
-    /// The rows that the client saw last, in any table. All copies share them.
+    /// The rows last seen by the client in any table. Shared by all copies.
     pub(crate) seen_rows: Arc<SeenRows>,
     pub(crate) policy: RetryPolicy,
     pub(crate) clock: Clock,
@@ -49,11 +49,11 @@ pub(crate) struct Send {
     pub timeout: Duration,
     /// The time by which it must be signed. All copies of it are gone soon after.
     pub signed_by: SystemTime,
-    /// The number of earlier sends whose token `DynamoDB` took for the token of another request.
+    /// The number of earlier sends with a token mistaken by `DynamoDB` for the token of another request.
     pub mismatches: u32,
 }
 
-/// The rows that one request read of a table or of an index, and the key after which it left off (`None` at the end).
+/// The rows from one request to a table or an index, with the key after which it left off (`None` at the end).
 pub(crate) type ReadRows = (Vec<Attributes>, Option<Attributes>);
 
 /// One request for rows of one partition, in the order of the sort key.
@@ -62,7 +62,7 @@ pub(crate) struct PageRequest {
     pub table: String,
     pub index: Option<String>,
     pub range: KeyRange,
-    /// Whether the read is strongly consistent. A global secondary index refuses that.
+    /// Whether the read is strongly consistent. A global secondary index refuses such reads.
     pub is_consistent: bool,
     pub is_descending: bool,
     /// The most rows to read.
@@ -71,14 +71,14 @@ pub(crate) struct PageRequest {
     pub after: Option<Attributes>,
 }
 
-/// What the answers to a client tell about its connections.
+/// The state of a client's connections, as seen in its answers.
 #[derive(Clone, Copy, Default, Debug)]
 struct Connections {
     /// The time of the last answer.
     last_answer: Option<Instant>,
     /// Whether a send ended without an answer since the last one came: its connection may be gone, or was never made.
     is_broken: bool,
-    /// The longest time from a send that probably had to open a connection to its answer.
+    /// The longest time between a send and its answer where the send probably had to open a connection.
     slowest_opening: Duration,
 }
 
@@ -87,8 +87,8 @@ struct Connections {
 const CONNECTION_LIFE: Duration = Duration::from_mins(1);
 
 impl Sender {
-    /// Creates a sender, and switches off the retries of the client. A retry that this crate does not see would hide a
-    /// lost answer from it.
+    /// Creates a sender, and switches off the retries of the client. A retry inside the client would hide a lost answer
+    /// from this crate.
     pub(crate) fn new(client: &Client) -> Self {
         Sender {
             client: without_retries(client),
@@ -105,16 +105,16 @@ impl Sender {
         Arc::ptr_eq(&self.connections, &other.connections)
     }
 
-    /// The time after which a send that is not answered is followed by an identical one. `None` if the client was not
-    /// answered in the last minute: it is probably connecting then, and a second handshake beside the first would make
-    /// both slower. After a broken connection, the next send gets the time to open another one first.
+    /// The time without an answer after which an identical send follows. `None` if the client had no answer in the last
+    /// minute: it is then probably connecting, where a second handshake beside the first would make both slower. After
+    /// a broken connection, the next send gets the time to open another one first.
     pub(crate) fn hedge_after(&self) -> Option<Duration> {
         let connections = self.connections();
         let opening = if connections.is_broken { connections.slowest_opening } else { Duration::ZERO };
         connections.is_warm().then(|| self.policy.hedge_after.saturating_add(opening))
     }
 
-    /// The longest that the next send is awaited, after `lost` lost answers to the same request.
+    /// The longest wait for the next send, after `lost` lost answers to the same request.
     pub(crate) fn send_limit(&self, lost: u32) -> Duration {
         let connections = self.connections();
         self.policy.limit_after(connections.last_answer.map(|_| connections.slowest_opening), lost)
@@ -137,7 +137,7 @@ impl Sender {
         outcome_of(answer, timeout, |output| Some(output.item), classify_get_item)
     }
 
-    /// Sends one conditional write, once. An applied write returns the attributes that it asks for. A refused write
+    /// Sends one conditional write, once. An applied write returns the attributes requested in it. A refused write
     /// returns the row that refused it, if there was one.
     pub(crate) async fn write(
         &self,
@@ -234,7 +234,7 @@ impl Sender {
         SignedBy { clock: self.clock.clone(), latest: send.signed_by }
     }
 
-    /// Reads rows of several tables in one request, each strongly consistent. Returns those that it answered, by their
+    /// Reads rows of several tables in one request, each strongly consistent. Returns the answered ones by their
     /// positions.
     pub(crate) async fn read_batch(
         &self,
@@ -247,7 +247,7 @@ impl Sender {
             Err(error) => return SendOutcome::Rejected(error.into()),
         };
         let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
-        // The caller asks again for the rows that were left out.
+        // The caller asks again for the missing rows.
         outcome_of(answer, timeout, |output| answered(rows, output), classify_batch_get_item)
     }
 
@@ -316,8 +316,8 @@ impl Connections {
     }
 }
 
-/// Returns a client without retries. A client that has none already is only cloned, because building one reads the TLS
-/// roots again.
+/// Returns a client without retries. A client without any is only cloned, because building one reads the TLS roots
+/// again.
 fn without_retries(client: &Client) -> Client {
     if client.config().retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
         return client.clone();
@@ -325,13 +325,13 @@ fn without_retries(client: &Client) -> Client {
     Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
 }
 
-/// The rows that an answer shows, and the key after which it left off. An answer without a list of rows is none.
+/// The rows in an answer, with the key after which it left off. `None` if the answer has no list of rows.
 fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<ReadRows> {
     rows.map(|rows| (rows, last.filter(|key| !key.is_empty())))
 }
 
-/// The proof that the answer to a send gives: success, an error, or no answer within `timeout`. A success shows nothing if
-/// it does not speak of all that was asked for.
+/// The proof from the answer to a send: success, an error, or no answer within `timeout`. An incomplete success shows
+/// nothing.
 fn outcome_of<O, E, A, F>(
     answer: Option<Result<O, SdkError<E, HttpResponse>>>,
     timeout: Duration,

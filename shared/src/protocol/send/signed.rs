@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use std::time::SystemTime;
 
-/// An interceptor that looks at the clock when a request has been signed, just before it leaves. The time that it allows
-/// bounds the date of the signature, even if the process stood still before the signing.
+/// An interceptor: it looks at the clock when a request has been signed, just before it leaves. Its time limit bounds
+/// the date of the signature, even if the process stood still before the signing.
 #[derive(Clone, Debug)]
 pub(super) struct SignedBy {
     pub clock: Clock,
@@ -50,7 +50,7 @@ mod tests {
         error.is::<super::SignedTooLate>() || error.source().is_some_and(is_too_late)
     }
 
-    /// Nobody listens at the address, so a request that leaves is refused there.
+    /// No listener is at the address. So a request sent there is refused.
     #[tokio::test]
     async fn a_request_that_was_signed_too_late_does_not_leave() {
         let config = Config::builder()

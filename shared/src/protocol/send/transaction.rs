@@ -1,4 +1,4 @@
-//! Transactions and batches: many items in one request, and what the answer proves about all of them.
+//! Transactions and batches: many items in one request, with one proof about all of them.
 
 use super::classify::{unanswered, unmodelled};
 use super::outcome::SendOutcome;
@@ -22,7 +22,7 @@ pub enum Reason {
     None,
     /// The condition of the step did not hold. Holds the row that refused it, if there was one.
     Refused(Option<Attributes>),
-    /// Another transaction, or a throttled table, stood in the way. The step may pass when it is sent again.
+    /// Another transaction or a throttled table stood in the way. The step may pass when it is sent again.
     NotNow,
     /// The step is impossible. Sending it again is useless.
     Rejected,
@@ -35,16 +35,16 @@ impl Reason {
     }
 }
 
-/// The address of a row that a batch reads.
+/// The address of a row in a batch.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Address {
     pub table: String,
     pub key: Attributes,
 }
 
-/// The rows that a batch answered, by their positions in `rows`. It left the others out, because the table is throttled or
-/// the answer would be too large. `None` if the answer does not speak of each of their tables, because a row that it lacks
-/// counts as absent.
+/// The rows answered by a batch, by their positions in `rows`. The others were left out, because the table is throttled
+/// or the answer would be too large. `None` if the answer does not speak of each of their tables, because a row missing
+/// in it counts as absent.
 pub(super) fn answered(rows: &[Address], output: BatchGetItemOutput) -> Option<BTreeMap<usize, Option<Attributes>>> {
     let mut items = output.responses.unwrap_or_default();
     let left_out = output.unprocessed_keys.unwrap_or_default();
@@ -76,7 +76,7 @@ pub(super) fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttrib
 
 /// Builds one step of a transaction: a conditional write to one table.
 pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWriteItem, Source> {
-    // A transaction returns no attributes of the rows that it wrote.
+    // A transaction returns no attributes of its rows.
     let ConditionalWrite { action, condition, names, values, returning: _ } = write;
     let values = Some(values).filter(|values| !values.is_empty());
     let step = TransactWriteItem::builder();
@@ -106,7 +106,7 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
     Ok(step.build())
 }
 
-/// What the outcome of a transaction of one step says of its write.
+/// The outcome of the write in a transaction of one step.
 pub(super) fn of_one_step(
     outcome: SendOutcome<(), Vec<Reason>>,
 ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
@@ -122,7 +122,7 @@ pub(super) fn of_one_step(
     }
 }
 
-/// Classifies the error of a `TransactWriteItems` by what it proves.
+/// Classifies the error of a `TransactWriteItems` by its proof.
 pub(super) fn classify_transact_write_items(
     error: SdkError<TransactWriteItemsError, HttpResponse>,
 ) -> SendOutcome<(), Vec<Reason>> {
@@ -155,7 +155,7 @@ pub(super) fn classify_transact_write_items(
     }
 }
 
-/// Classifies a cancelled transaction. A refused step decides first, because its row may show that an earlier send was
+/// Classifies a cancelled transaction. A refused step decides first, because its row may show an earlier send as
 /// applied. An impossible step comes next. Otherwise the transaction was only refused for now.
 fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> SendOutcome<(), Vec<Reason>> {
     let reasons: Vec<_> = reasons.into_iter().map(classify_reason).collect();
@@ -176,8 +176,8 @@ fn classify_reason(reason: CancellationReason) -> Reason {
         Some("ItemCollectionSizeLimitExceeded" | "ValidationError" | "AccessDenied" | "DuplicateItem") => {
             Reason::Rejected
         }
-        // TransactionConflict, ProvisionedThroughputExceeded, ThrottlingError, and codes that are new. The step was not
-        // applied. The number of sends is bounded, and sending the same again is safe.
+        // TransactionConflict, ProvisionedThroughputExceeded, ThrottlingError, and new codes. The step was not applied.
+        // The number of sends is bounded, and sending the same again is safe.
         Some(_) => Reason::NotNow,
     }
 }

@@ -7,12 +7,12 @@ use aws_sdk_dynamodb::error::BoxError;
 /// The header with the CRC-32 of the body. `DynamoDB` sends it with each answer, and some other engines do.
 const CHECKSUM: &str = "x-amz-crc32";
 
-/// An interceptor that looks at the bytes of an answer after the SDK has read it. An answer that it refuses proves
-/// nothing, whatever the SDK read in it.
+/// An interceptor: it looks at the bytes of an answer after the SDK has read it. A refused answer proves nothing, even
+/// if the SDK could read it.
 ///
-/// The SDK reads a body without bytes as `{}`. For a write that would be a success, and for a read it would be "there is
-/// no item". `DynamoDB` never sends such a body. Nor does the SDK look at the checksum, so a body that was changed on its
-/// way and is JSON still would pass.
+/// The SDK reads a body without bytes as `{}`. For a write this would be a success, for a read "there is no item".
+/// `DynamoDB` never sends such a body. Nor does the SDK look at the checksum. So a body changed on its way would pass,
+/// as long as it is still JSON.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Whole;
 
@@ -28,7 +28,7 @@ impl Intercept for Whole {
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
         let answer = context.response();
-        // Where the body broke off, the SDK has an error already, and the body is not in memory.
+        // Where the body broke off, the SDK has an error already and keeps no body in memory.
         let Some(body) = answer.body().bytes() else { return Ok(()) };
         match problem(body, answer.headers().get(CHECKSUM)) {
             Some(problem) => Err(problem.into()),
@@ -37,7 +37,7 @@ impl Intercept for Whole {
     }
 }
 
-/// What is wrong with the bytes of an answer, if anything.
+/// The fault in the bytes of an answer, if there is one.
 fn problem(body: &[u8], checksum: Option<&str>) -> Option<&'static str> {
     if body.is_empty() {
         return Some("the answer has no body");
