@@ -9,6 +9,7 @@ use std::ops::{Deref, RangeInclusive};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep};
 
 /// The start of all histories, since 1970.
@@ -124,6 +125,12 @@ impl<X, D> Scene<X, D> {
             }
         }
     }
+}
+
+/// Lets all of these clients work at once, to the end, and the last held copy arrive.
+pub async fn work_together(work: impl Iterator<Item: Future<Output: Send> + Send + 'static>) {
+    work.collect::<JoinSet<_>>().join_all().await;
+    sleep(ALL_HAS_ARRIVED).await;
 }
 
 /// The network without faults. With the seed of the storm, it could repeat write ids.

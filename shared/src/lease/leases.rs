@@ -180,8 +180,8 @@ impl Leases {
     }
 
     /// The id of the acquires of one call.
-    pub(super) fn new_acquire_id(&self) -> [u8; 16] {
-        (u128::from(self.sender().rng.next_u64()) << 64 | u128::from(self.sender().rng.next_u64())).to_be_bytes()
+    pub(super) fn new_acquire_id(&self) -> Vec<u8> {
+        [(); 2].map(|()| self.sender().rng.next_u64().to_be_bytes()).concat()
     }
 
     pub(super) fn lease(&self, key: &str, stored: StoredLease, until: DualClockDeadline) -> Lease {

@@ -6,13 +6,12 @@
 
 use super::claims::{Claim, contradiction};
 use super::history::History;
-use super::scene::{ALL_HAS_ARRIVED, Scene, rates};
+use super::scene::{Scene, rates, work_together};
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
 use crate::harness::total::Total;
 use client::{Answer, COUNT, Client, KEY, NOTES, Operation, SHELVES, Told, note_id, shelf_id};
 use serde_json::Value;
-use tokio::time::sleep;
 
 mod client;
 
@@ -62,12 +61,7 @@ impl History for Attempts {
             client::create(engine, &scene.name, shelf).await;
         }
         let first = (0..COUNT).map(|shelf| engine.row(SHELVES, KEY, &shelf_id(&scene.name, shelf))).collect();
-        let mut working = tokio::task::JoinSet::new();
-        for number in 0..clients {
-            working.spawn(Client::new(&scene, number).work(turns));
-        }
-        working.join_all().await;
-        sleep(ALL_HAS_ARRIVED).await;
+        work_together((0..clients).map(|number| Client::new(&scene, number).work(turns))).await;
         let applied = scene.network.applied().clone();
         Attempts { scene: scene.name.clone(), done: scene.take_done(), first, applied }
     }

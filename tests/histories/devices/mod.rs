@@ -7,7 +7,7 @@
 use super::claims;
 use super::history::History;
 use super::item::{Operation, State, Timeline, Told, happened};
-use super::scene::{ALL_HAS_ARRIVED, STORM, Scene, TTL, rates};
+use super::scene::{STORM, Scene, TTL, rates, work_together};
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, is_burn, network_that_breaks};
 use crate::harness::total::Total;
@@ -62,12 +62,7 @@ impl History for Devices {
         });
         // The first create sees faults too: it is part of the history.
         Writer::new(&scene, 0).run("create").await;
-        let mut working = tokio::task::JoinSet::new();
-        for index in 0..writers {
-            working.spawn(Writer::new(&scene, index).work(operations, index == 0));
-        }
-        working.join_all().await;
-        sleep(ALL_HAS_ARRIVED).await;
+        work_together((0..writers).map(|index| Writer::new(&scene, index).work(operations, index == 0))).await;
         ttl.abort();
         let (applied, row) = (scene.network.applied().clone(), engine.row(TABLE, Ledger::PARTITION_KEY, &scene.name));
         Devices { key: scene.name.clone(), applied, done: scene.take_done(), row }

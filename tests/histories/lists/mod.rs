@@ -4,7 +4,7 @@
 //! Reading order: [`client`], then [`Lists`]. The rules broken at the end show that each judge notices.
 
 use super::history::History;
-use super::scene::{ALL_HAS_ARRIVED, STORM, Scene, rates};
+use super::scene::{STORM, Scene, rates, work_together};
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
 use crate::harness::states::version;
@@ -15,7 +15,7 @@ use judges::cycles::{self, List, Told, Transaction};
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown};
 use serde_json::Value;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 mod client;
 
@@ -44,12 +44,7 @@ impl History for Lists {
         for list in LISTS {
             client::create(engine, &scene.name, list).await;
         }
-        let mut working = tokio::task::JoinSet::new();
-        for number in 0..clients {
-            working.spawn(Client::new(&scene, number).work(turns));
-        }
-        working.join_all().await;
-        sleep(ALL_HAS_ARRIVED).await;
+        work_together((0..clients).map(|number| Client::new(&scene, number).work(turns))).await;
         let applied = scene.network.applied().clone();
         Lists { scene: scene.name.clone(), done: scene.take_done(), applied }
     }

@@ -6,7 +6,7 @@
 
 use super::claims;
 use super::history::History;
-use super::scene::{ALL_HAS_ARRIVED, EPOCH, STORM, TTL, calm, rates};
+use super::scene::{EPOCH, STORM, TTL, calm, rates, work_together};
 use crate::harness::engine::{Asked, Engine, store};
 use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates, is_burn, network_that_breaks};
 use crate::harness::functions::{Functions, ORDERS, PRODUCTS, RECORDS};
@@ -48,12 +48,7 @@ impl History for Orders {
         let storm = network_that_breaks(engine, rates, broken, rng);
         let scene = Scene::new(seed, name, storm.clone(), Own { plan, rule, days: Days::of(seed) });
         let ttl = tokio::spawn(remove_what_has_ended(scene.clone()));
-        let mut working = tokio::task::JoinSet::new();
-        for number in 0..clerks {
-            working.spawn(Clerk::new(&scene, &storm, number).work(requests));
-        }
-        working.join_all().await;
-        sleep(ALL_HAS_ARRIVED).await;
+        work_together((0..clerks).map(|number| Clerk::new(&scene, &storm, number).work(requests))).await;
         ttl.abort();
         let before = scene.done.lock().expect("no panic").clone();
         let (mut burns, mut applied) = effects(&storm);
