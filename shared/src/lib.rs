@@ -251,6 +251,7 @@ pub mod json;
 pub mod lambda;
 mod layout;
 pub mod lease;
+mod listing;
 pub mod lww;
 pub mod maintenance;
 mod names;
@@ -272,15 +273,13 @@ pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
 pub use layout::{Settings, WithoutTtl};
+pub use listing::{Cursor, Index, InvalidCursor, Listed, Page, PageStream, Pages, Projection, Query, Sort};
 pub use names::Names;
 pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{
-    Add, AddPath, Added, Bounds, Cursor, Exists, Index, InvalidCursor, Key, KeyPart, Listed, NotAdded, Page,
-    PageStream, Pages, Projection, Query, Record, Sort, Table,
-};
+pub use table::{Add, AddPath, Added, Bounds, Exists, Key, KeyPart, NotAdded, Record, Table};
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads, Transactions};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};

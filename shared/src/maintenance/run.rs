@@ -10,7 +10,7 @@ use crate::protocol::deliver::until_read;
 use crate::protocol::item::{Attributes, size_of_attributes};
 use crate::retry::Deadline;
 use crate::store::Store;
-use crate::table::pages::Position;
+use crate::listing::pages::Position;
 use crate::timestamp::epoch_seconds;
 use std::fmt;
 use std::num::NonZeroU32;

@@ -1,6 +1,6 @@
 //! [`Index`]: describes a secondary index of a table and the attributes in its rows.
 
-use super::record::Record;
+use crate::table::Record;
 use crate::layout::{Deletes, Settings, contains, is};
 use crate::names::Names;
 
