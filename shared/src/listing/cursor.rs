@@ -98,7 +98,9 @@ impl PageRequest {
         let (condition, ..) = key_condition(&self.partition, self.sort.as_ref());
         let index = self.index.as_deref().unwrap_or_default();
         let mut hash = Sha256::new();
-        for part in [b"cursor 1", self.table.as_bytes(), index.as_bytes(), direction, condition.as_bytes(), &values, key] {
+        for part in
+            [b"cursor 1", self.table.as_bytes(), index.as_bytes(), direction, condition.as_bytes(), &values, key]
+        {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }

@@ -1,16 +1,16 @@
 //! [`Pages`]: reads the items of a query, page by page.
 
 use super::cursor::{Cursor, InvalidCursor};
-use crate::table::Table;
-use crate::table::Key;
 use super::query::Query;
-use crate::table::Record;
 use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::deliver::until_read;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::{PageRequest, ReadRows, is_malformed_query};
+use crate::table::Key;
+use crate::table::Record;
+use crate::table::Table;
 use crate::version::{ItemVersion, Version, Versioned};
 use futures_core::Stream;
 use std::fmt;

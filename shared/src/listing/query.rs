@@ -1,13 +1,13 @@
 //! [`Query`]: names the items of one partition of a table or of an index.
 
-use crate::table::Table;
 use super::index::{Index, Projection, has_the_keys_of_its_table, shows_all, shows_tombstones};
-use crate::table::KeyPart;
-use crate::table::Record;
 use crate::error::Failure;
 use crate::layout::Layout;
 use crate::protocol::condition::{self, Sort};
 use crate::store::Store;
+use crate::table::KeyPart;
+use crate::table::Record;
+use crate::table::Table;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::fmt;
 use std::marker::PhantomData;
