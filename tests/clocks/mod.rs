@@ -65,17 +65,6 @@ async fn clocks_that_are_drawn_are_right_or_off_either_way_and_some_run_or_are_s
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_clock_that_is_off_by_less_than_five_minutes_is_as_good_as_any() {
-    for ahead in [-BOUND, BOUND] {
-        let network = network(Rates::default());
-        let function = function(&network, OffClock::fixed(Instant::now(), ahead));
-        function.send(&creation()).await.shows(201, 1);
-        function.send(&adjustment()).await.shows(200, 2);
-        function.send(&adjustment().key("k-1")).await.shows(200, 3);
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn with_a_clock_that_is_off_further_nothing_is_applied_and_nothing_false_is_said() {
     for ahead in [-301_000, 301_000, -86_400_000, 86_400_000] {
         let network = network(Rates::default());

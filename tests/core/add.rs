@@ -1,7 +1,7 @@
 //! `Table::add`: numbers under many concurrent changes, each applied exactly once, and the cost of each case.
 
 use super::accounts::change;
-use crate::harness::clients::{Way, client_that, client_whose, error, lost};
+use crate::harness::clients::{Way, client_that, client_whose, client_whose_first_write, lost};
 use crate::harness::engine::{Engine, number};
 use fencepost::testing::slow_round_trips;
 use fencepost::{
@@ -99,29 +99,19 @@ async fn an_add_at_a_state_that_the_caller_has_seen_needs_no_read() {
 }
 
 #[tokio::test]
-async fn what_would_pass_a_bound_is_refused_with_the_item_in_one_request() {
+async fn what_would_pass_a_bound_or_64_bits_is_refused_with_the_item_in_one_request() {
     let (engine, key, at) = with_shelf().await;
-    for by in [-51, 951, i64::MIN, i64::MAX] {
-        let refused = table(&engine).add(&key, &stock(by).seen(at)).await.expect_err("out of bounds");
-        assert!(
-            matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value == shelf(50)),
-            "{by}"
-        );
-        assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{by}");
-    }
-}
-
-#[tokio::test]
-async fn an_add_of_any_amount_keeps_the_result_within_64_bits() {
-    let (engine, key, at) = with_shelf().await;
-    for by in ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"] {
-        let add = Add::to("stock", Number::parse(by).expect("a number"), ..).seen(at);
+    let within = [-51, 951, i64::MIN, i64::MAX].map(stock);
+    let any = ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"];
+    let any = any.map(|by| Add::to("stock", Number::parse(by).expect("a number"), ..));
+    for add in within.into_iter().chain(any) {
+        let add = add.seen(at);
         let refused = table(&engine).add(&key, &add).await.expect_err("out of bounds");
         assert!(
             matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value == shelf(50)),
-            "{by}"
+            "{add:?}"
         );
-        assert_eq!(stock_of(&engine), 50, "{by}");
+        assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{add:?}");
     }
     let thousand = Add::to("stock", Number::parse("1e3").expect("a number"), 0..=2000).seen(at);
     table(&engine).add(&key, &thousand).await.expect("within the bounds");
@@ -191,19 +181,6 @@ async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sen
     assert_eq!(engine.take_counts(), (0, 0));
 }
 
-#[tokio::test]
-async fn what_is_missing_or_deleted_is_not_added_to() {
-    let (engine, key, at) = with_shelf().await;
-    let missing = table(&engine).add("s-2", &stock(1)).await.expect_err("nothing is there");
-    assert!(matches!(missing, UpdateError::NotFound), "{missing:?}");
-    table(&engine).delete(&key).await.expect("a shelf");
-    for add in [stock(1), stock(1).seen(at)] {
-        let deleted = table(&engine).add(&key, &add).await.expect_err("only a tombstone");
-        assert!(matches!(deleted, UpdateError::NotFound), "{deleted:?}");
-    }
-    assert_eq!(engine.row(TABLE, "shelfId", "s-2"), Value::Null);
-}
-
 /// A window of 4 versions, from the version seen by the writer.
 #[tokio::test(start_paused = true)]
 async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it() {
@@ -223,10 +200,7 @@ async fn lost_then(
     by: i64,
 ) -> (Engine, Result<Option<Shelf>, UpdateError<NotAdded<Shelf>>>) {
     let (engine, key, at) = with_shelf().await;
-    let client = client_whose(&engine, move |engine, before, operation, body| {
-        if before > 0 {
-            return engine.answer(operation, body);
-        }
+    let client = client_whose_first_write(&engine, move |engine, operation, body| {
         if applied {
             engine.answer(operation, body);
         }
@@ -329,35 +303,6 @@ async fn an_add_that_spreads_out_leaves_time_for_itself() {
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
     let added = store.table::<Shelf>(TABLE).in_call(&call).add(&key, &stock(1).seen(at)).await.expect("in time");
     assert_eq!((added.at.version.get(), stock_of(&engine), call.tally().conflicts), (6, 51, 1));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_burn_whose_answer_is_lost_too_is_sent_again() {
-    let (engine, key, at) = with_shelf().await;
-    let client = client_whose(&engine, move |engine, before, operation, body| {
-        let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
-        if before == 2 { lost() } else { answer }
-    });
-    let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
-    assert!(matches!(refused, Err(UpdateError::Refused(NotAdded::OutOfRange(_)))), "{refused:?}");
-    let memory = row(&engine)["_writes"]["M"].clone();
-    let burned = memory.as_object().expect("a map").values().filter(|trace| trace["N"] == "-1").count();
-    assert_eq!(burned, 1, "{memory}");
-}
-
-#[tokio::test]
-async fn a_denied_or_throttled_add_is_not_applied() {
-    for (code, applied) in [("AccessDeniedException", false), ("ThrottlingException", true)] {
-        let (engine, key, at) = with_shelf().await;
-        let client = client_whose(
-            &engine,
-            move |engine, before, operation, body| {
-                if before == 0 { error(400, code) } else { engine.answer(operation, body) }
-            },
-        );
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(1).seen(at)).await;
-        assert_eq!((added.is_ok(), stock_of(&engine)), (applied, 50 + i64::from(applied)), "{code}");
-    }
 }
 
 #[tokio::test]

@@ -131,6 +131,7 @@ async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_pro
         let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
         let refused = refused.expect_err("there is too little");
         assert_eq!(matches!(refused, UpdateError::Failed(Failure::OutcomeUnknown { .. })), hides, "{refused:?}");
+        assert_eq!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(_))), !hides, "{refused:?}");
         assert_eq!(row(&engine)["_version"]["N"], "2", "burned once");
     }
 }

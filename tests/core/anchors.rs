@@ -1,7 +1,7 @@
 //! Transactions in which one row remembers and the other steps are bare adds.
 
 use super::accounts::{Account, TABLE, balance, change, engine, set_balance, with_accounts};
-use crate::harness::clients::{client_whose, lost};
+use crate::harness::clients::{client_whose, client_whose_first_write, lost};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Add, Error, Failure, Reads, Record, Store, Table};
@@ -74,10 +74,7 @@ async fn lost_once(applied: bool, meanwhile: i64) -> (Engine, Result<(), Error<i
     let engine = with_account().await;
     let first = Arc::<Mutex<Vec<u8>>>::default();
     let noted = first.clone();
-    let client = client_whose(&engine, move |engine, writes, operation, body| {
-        if is_read(operation) || writes > 0 {
-            return engine.answer(operation, body);
-        }
+    let client = client_whose_first_write(&engine, move |engine, operation, body| {
         *noted.lock().expect("no panic") = body.to_vec();
         if applied {
             engine.answer(operation, body);
@@ -179,10 +176,7 @@ async fn of_adds_alone_the_first_known_one_remembers_and_a_lost_answer_moves_onc
     for applied in [true, false] {
         let engine = engine();
         with_accounts(&engine, &["a-1", "a-2"]).await;
-        let client = client_whose(&engine, move |engine, writes, operation, body| {
-            if is_read(operation) || writes > 0 {
-                return engine.answer(operation, body);
-            }
+        let client = client_whose_first_write(&engine, move |engine, operation, body| {
             if applied {
                 engine.answer(operation, body);
             }

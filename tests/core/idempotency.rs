@@ -1,12 +1,11 @@
 //! Idempotency without HTTP: a consumer of a queue counts each message once.
 
-use super::accounts::{Account, TABLE, balance, engine, with_accounts};
-use crate::harness::clients::{client_whose, lost};
+use super::accounts::{Account, TABLE, balance, with_accounts};
+use crate::harness::clients::{client_whose_first_write, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Rates, Wire, network_that_breaks, store_on};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Answer, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Store, Table};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::{Duration, SystemTime};
 
 const RECORDS: &str = "Records";
@@ -64,20 +63,6 @@ async fn a_message_that_is_delivered_five_times_counts_once_and_is_answered_alik
     assert_eq!(balance(&engine, "a-1"), 60);
 }
 
-#[tokio::test]
-async fn a_message_that_two_consumers_handle_at_once_counts_once() {
-    let engine = with_account().await;
-    let consumers = [(); 5].map(|()| Consumer::reached_by(&engine.client()));
-    let mut tasks = tokio::task::JoinSet::new();
-    for consumer in consumers {
-        tasks.spawn(async move { consumer.handle("m-1", 5).await.expect("paid in") });
-    }
-    let answers = tasks.join_all().await;
-    assert_eq!(answers.iter().filter(|answer| **answer == Answer::New(55)).count(), 1, "{answers:?}");
-    assert_eq!(answers.iter().filter(|answer| **answer == Answer::Replayed(55)).count(), 4, "{answers:?}");
-    assert_eq!(balance(&engine, "a-1"), 55);
-}
-
 /// Handles the message until the outcome is known, as a queue delivers it again after a failure.
 async fn settle(consumer: Consumer) -> i64 {
     loop {
@@ -118,27 +103,10 @@ async fn a_message_that_five_consumers_handle_at_once_while_answers_are_lost_cou
 #[tokio::test(start_paused = true)]
 async fn a_message_whose_first_answer_is_lost_counts_once() {
     let engine = with_account().await;
-    let client = client_whose(&engine, |engine, writes, operation, body| {
-        let answer = engine.answer(operation, body);
-        if operation == "TransactWriteItems" && writes == 0 { lost() } else { answer }
+    let client = client_whose_first_write(&engine, |engine, operation, body| {
+        engine.answer(operation, body);
+        lost()
     });
     assert_eq!(Consumer::reached_by(&client).handle("m-1", 5).await.expect("paid in"), Answer::New(55));
     assert_eq!(balance(&engine, "a-1"), 55);
-}
-
-/// Before a refusal, the record is read once more. If this read fails, nothing is known of an earlier copy.
-#[tokio::test(start_paused = true)]
-async fn a_refusal_that_cannot_be_looked_at_again_is_a_failure_and_no_refusal() {
-    let engine = engine();
-    engine.create_table(RECORDS, "recordId");
-    let looks = AtomicUsize::new(0);
-    let client = client_whose(&engine, move |engine, _, operation, body| {
-        if operation == "GetItem" {
-            looks.fetch_add(1, SeqCst);
-            return lost();
-        }
-        engine.answer(operation, body)
-    });
-    let failed = Consumer::reached_by(&client).handle("m-1", 5).await.expect_err("there is no account");
-    assert!(matches!(failed, IdempotencyError::Failed(Failure::Unavailable { .. })), "{failed:?}");
 }

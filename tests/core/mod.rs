@@ -4,7 +4,6 @@ mod accounts;
 mod add;
 mod add_rules;
 mod anchors;
-mod batches;
 mod budgets;
 mod connected;
 mod crowds;

@@ -1,7 +1,7 @@
 //! A transaction after its refusal: burns, reads, lost races and the next attempt.
 
 use super::accounts::{self, Account, TABLE, call, rival, set_balance};
-use crate::harness::clients::{client_whose, error, lost, step_in_conflict};
+use crate::harness::clients::{client_whose, client_whose_first_write, error, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::lease::LeaseTerms;
@@ -146,12 +146,9 @@ fn enlarge(engine: &Engine, values: usize) {
 async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn(&T) -> T) -> Vec<String> {
     let engine = with_accounts().await;
     enlarge(&engine, values);
-    let client = client_whose(&engine, move |engine, writes, operation, body| {
-        if !is_read(operation) && writes == 0 {
-            rival(engine, changed);
-            engine.take_log();
-        }
-        engine.answer(operation, body)
+    let client = client_after(&engine, move |engine| {
+        rival(engine, changed);
+        engine.take_log();
     });
     let store = Store::new(&client);
     let accounts: Table<T> = store.table(TABLE);
@@ -197,13 +194,9 @@ async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
     let store = Store::new(&engine.client());
     store.table::<Swept>(TABLE).delete("a-1").await.expect("an account");
     assert!(engine.row(TABLE, "accountId", "a-1")["more"].is_object());
-    let client = client_whose(&engine, |engine, writes, operation, body| match writes {
-        _ if is_read(operation) => engine.answer(operation, body),
-        0 => {
-            set_balance(engine, "a-2", 0);
-            lost()
-        }
-        _ => engine.answer(operation, body),
+    let client = client_whose_first_write(&engine, |engine, _, _| {
+        set_balance(engine, "a-2", 0);
+        lost()
     });
     let store = Store::new(&client);
     let mut reads = Reads::new();
@@ -253,10 +246,8 @@ async fn a_transaction_whose_token_is_said_to_mismatch_is_sent_again_with_anothe
 
 /// A client with an event, `meanwhile`, before its first write.
 fn client_after(engine: &Engine, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> Client {
-    client_whose(engine, move |engine, writes, operation, body| {
-        if !is_read(operation) && writes == 0 {
-            meanwhile(engine);
-        }
+    client_whose_first_write(engine, move |engine, operation, body| {
+        meanwhile(engine);
         engine.answer(operation, body)
     })
 }
@@ -337,4 +328,34 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
     let fenced = add(&old).await;
     assert!(matches!(fenced, Err(Error::Failed(Failure::Fenced))), "{fenced:?}");
     assert_eq!((balances(&engine), operations(&engine)), ([51, 50], vec!["BatchGetItem".to_owned()]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_again() {
+    let engine = with_accounts().await;
+    let client = client_whose_first_write(&engine, |engine, operation, body| {
+        for id in ["a-1", "a-2"] {
+            rival(engine, id);
+        }
+        let (status, answer) = engine.answer(operation, body);
+        (status, step_in_conflict(&answer, 1))
+    });
+    let store = Store::new(&client);
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let items = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    let taken = store.transact_with_retry(reads, |attempt| {
+        for item in items {
+            let balance = attempt.get(item)?.map_or(0, |account| account.value.balance);
+            attempt.update_at(item, &Account { balance: balance - 2 })?;
+        }
+        Ok::<_, Error>(())
+    });
+    taken.await.expect("decided again");
+    let asked = engine.take_log();
+    let operations: Vec<_> = asked.iter().map(|asked| asked.operation.as_str()).collect();
+    assert_eq!(operations, ["BatchGetItem", "TransactWriteItems", "BatchGetItem", "TransactWriteItems"]);
+    let again = &asked[2].body["RequestItems"][TABLE]["Keys"];
+    assert_eq!(*again, json!([{"accountId": {"S": "a-2"}}]));
+    assert_eq!(balances(&engine), [49, 49]);
 }

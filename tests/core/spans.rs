@@ -1,7 +1,7 @@
 //! The span of each send: a subscriber sees the request, its reason and the proof in its answer.
 
 use super::accounts::{Account, TABLE, add_one, engine, rival};
-use crate::harness::clients::{Way, client_by_script, client_that, client_whose};
+use crate::harness::clients::{Way, client_by_script, client_that, client_whose_first_write};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::{Error, Key, Reads, Store, Table};
@@ -112,10 +112,8 @@ async fn a_resend_says_what_became_of_the_send_before_it() {
 #[tokio::test(start_paused = true)]
 async fn the_next_attempt_says_that_the_last_one_lost_a_race() {
     let engine = engine();
-    let client = client_whose(&engine, |engine, writes, operation, body| {
-        if writes == 0 && operation == "UpdateItem" {
-            rival(engine, "a-1");
-        }
+    let client = client_whose_first_write(&engine, |engine, operation, body| {
+        rival(engine, "a-1");
         engine.answer(operation, body)
     });
     assert_eq!(

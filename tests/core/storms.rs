@@ -145,25 +145,6 @@ async fn minutes_of_throttling_cost_a_bounded_number_of_requests_and_no_false_ve
     changes.assert_nothing_applied_twice(&db.log(), |id| db.number(TABLE, id, "balance"));
 }
 
-/// A throttled resend says nothing of a lost answer before it.
-#[tokio::test(start_paused = true)]
-async fn a_storm_after_lost_answers_turns_no_applied_change_into_one_that_was_not() {
-    for seed in 0..3 {
-        let rates = Rates { answer_lost: 150, applied_500: 100, garbled: 100, ..Rates::default() };
-        let (db, storm) = scene(seed, rates);
-        let changes = Arc::new(Changes::default());
-        let tables: Vec<Table<Account>> = (0..3).map(|_| store_on(&db).table(TABLE)).collect();
-        let mut unknown = 0;
-        for share in [700, 950, 300] {
-            storm.0.store(share, SeqCst);
-            unknown += phase(&db, &tables, &changes, Duration::from_secs(20)).await.0.unknown;
-        }
-        db.settle().await;
-        changes.assert_nothing_applied_twice(&db.log(), |id| db.number(TABLE, id, "balance"));
-        assert!(unknown > 0, "seed {seed}");
-    }
-}
-
 /// Leaves one key of every batch unprocessed.
 struct NeverWhole;
 

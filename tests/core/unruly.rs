@@ -3,7 +3,7 @@
 
 use super::accounts::{Account, TABLE, add_one, balance, engine};
 use crate::harness::server::patiently;
-use crate::harness::unruly::{Manner, Unruly, bare_request};
+use crate::harness::unruly::{Manner, Unruly};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
 use fencepost::{Add, Call, Deadline, Failure, Key, Store, Table, UpdateError};
@@ -12,8 +12,6 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
 /// The default HTTP client of the SDK, and the one of the functions.
@@ -90,29 +88,6 @@ async fn whatever_the_server_does_to_its_answer_a_read_finds_what_is_there() {
             }
         }
     }
-}
-
-/// The server really deceives a client that keeps such a connection.
-#[tokio::test]
-async fn a_client_that_goes_on_with_such_a_connection_takes_one_answer_for_another() {
-    let engine = engine();
-    let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    direct.create("a-1", &Account { balance: 41 }).await.expect("a free key");
-    let get = |id: &str| {
-        bare_request("GetItem", &format!(r#"{{"TableName":"{TABLE}","Key":{{"accountId":{{"S":"{id}"}}}}}}"#))
-    };
-    let asked = AtomicUsize::new(0);
-    let server =
-        Unruly::start(&engine, move |_| if asked.fetch_add(1, SeqCst) == 0 { Manner::Withheld } else { Manner::Well });
-    let mut stream = TcpStream::connect(server.await.address).await.expect("it listens");
-    stream.write_all(get("a-1").as_bytes()).await.expect("written");
-    stream.write_all(get("nobody").as_bytes()).await.expect("written");
-    let mut heard = Vec::new();
-    while !heard.ends_with(b"{}") {
-        assert!(patiently("an answer", stream.read_buf(&mut heard)).await.expect("open") > 0);
-    }
-    let heard = String::from_utf8_lossy(&heard);
-    assert!(heard.find("41").expect("the account") < heard.find("{}").expect("nobody"), "{heard}");
 }
 
 /// Four clients, each with an account of its own and one of all. The server has every manner.

@@ -1,4 +1,4 @@
-//! Programs on the bare library die at each await point: work under a lease, waiting for one, a transaction with bare adds.
+//! Programs on the bare library die at each await point: work under a lease, and waiting for one.
 
 use super::death::{Estate, Fate, KILLED, Mortal, Seen};
 use super::matrix::on_paused_time;
@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Network, Rates, Wire, store_on};
 use crate::harness::functions::LEASES;
 use fencepost::lease::{LeaseTerms, Leases};
-use fencepost::{Add, Error, Reads, Record, Store, Table};
+use fencepost::{Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -14,21 +14,13 @@ use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
 const REPORTS: &str = "Reports";
-const NOTES: &str = "Notes";
 const FATES: [Fate; 3] = [Fate::Delivered, Fate::Late, Fate::NeverDelivered];
 
-/// Who has written, in their order; and how much there is.
+/// Who has written, in their order.
 #[derive(Clone, Debug, Default, Serialize, Deserialize, Record)]
 #[record(key = "reportId")]
 struct Report {
     writers: Vec<String>,
-    left: i64,
-}
-
-#[derive(Clone, Debug, Serialize, Deserialize, Record)]
-#[record(key = "noteId")]
-struct Note {
-    text: String,
 }
 
 struct Trial {
@@ -42,15 +34,14 @@ fn terms() -> LeaseTerms {
 }
 
 impl Trial {
-    /// A report without writers, with 10 left.
+    /// A report without writers.
     async fn set(fate: Fate) -> Self {
-        let engine =
-            Engine::embedded(&[(LEASES, "leaseKey"), (REPORTS, Report::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
+        let engine = Engine::embedded(&[(LEASES, "leaseKey"), (REPORTS, Report::PARTITION_KEY)]);
         let estate = Arc::new(Estate::new(fate, |_| {}));
         let rng = fastrand::Rng::with_seed(1);
         let network = Network::through(&engine, Rates::default(), rng, Seen(estate.clone()));
         let trial = Trial { network, estate, start: Instant::now() };
-        let report = Report { writers: Vec::new(), left: 10 };
+        let report = Report::default();
         Self::reports(&trial.store(0)).create("r-1", &report).await.expect("a free key");
         trial
     }
@@ -94,23 +85,6 @@ impl Trial {
     async fn wait(&self, op: u64, name: &str) {
         let (leases, long) = (Self::leases(&self.store(op)), Duration::from_secs(25));
         leases.acquire_within("job", name, terms(), long).await.expect("it ends before");
-    }
-
-    /// Takes 4 and leaves a note, once. The note remembers; the add is bare.
-    async fn take(&self, op: u64) -> Result<(), Error<()>> {
-        let store = self.store(op);
-        let mut reads = Reads::new();
-        let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
-        let report = reads.item("report", &Self::reports(&store), "r-1");
-        let taken = store.transact_with_retry(reads, |attempt| {
-            if attempt.get(note)?.is_some() {
-                return Ok(());
-            }
-            attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
-            attempt.add(report, &Add::to("left", -4, 0..=10))?;
-            Ok(())
-        });
-        taken.await
     }
 
     /// Drops the work when it waits for the time after so many. Says whether it died.
@@ -183,18 +157,4 @@ fn a_wait_for_a_lease_that_dies_at_any_point_keeps_it_from_others_for_one_length
         died
     });
     assert!(points > 6, "{points} points");
-}
-
-#[test]
-fn a_transaction_with_a_bare_add_that_dies_at_any_point_is_applied_once_when_it_comes_again() {
-    let points = at_each_point(async |waits, fate| {
-        let trial = Trial::set(fate).await;
-        let died = trial.dies(waits, trial.take(KILLED)).await;
-        trial.take(KILLED + 1).await.expect("there is enough");
-        trial.deliver_late();
-        trial.take(KILLED + 2).await.expect("it is there");
-        assert_eq!(number(&trial.row(), "left"), 6, "{fate:?} after {waits} waits");
-        died
-    });
-    assert!(points >= 6, "{points} points");
 }

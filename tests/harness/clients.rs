@@ -28,6 +28,16 @@ pub fn step_in_conflict(answer: &str, step: usize) -> String {
     cancelled.to_string()
 }
 
+/// A client whose first write fares like this. The engine answers all its other requests.
+pub fn client_whose_first_write(
+    engine: &Engine,
+    fares: impl Fn(&Engine, &str, &[u8]) -> (u16, String) + Send + Sync + 'static,
+) -> Client {
+    client_whose(engine, move |engine, writes, operation, body| {
+        if is_read(operation) || writes > 0 { engine.answer(operation, body) } else { fares(engine, operation, body) }
+    })
+}
+
 /// The fate of a request.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum Way {

@@ -1,7 +1,6 @@
 //! An engine behind a server that breaks the rules of HTTP/1.1, byte by byte, on connections that stay open.
 
 use super::engine::Engine;
-use std::fmt::Write;
 use std::sync::{Arc, Mutex};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -181,11 +180,4 @@ async fn next_request(stream: &mut TcpStream, bytes: &mut Vec<u8>) -> Option<(St
             return None;
         }
     }
-}
-
-/// A request as a careless client writes it, without a signature.
-pub fn bare_request(operation: &str, body: &str) -> String {
-    let mut request = format!("POST / HTTP/1.1\r\nX-Amz-Target: DynamoDB_20120810.{operation}\r\n");
-    write!(request, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("a text");
-    request
 }

@@ -4,11 +4,13 @@
 //! `cargo test`. `FENCEPOST_SEED=7` replays one.
 
 use crate::harness::engine::{Asked, Engine, embedded_with_indexed_tables, with_indexed_tables};
-use crate::harness::faults::take_lost_answers;
+use crate::harness::faults::{Applied, Broken, take_lost_answers};
 use crate::harness::seeds::{self, Broke};
 use crate::harness::total::Total;
+use fencepost::Failure;
 use judges::linearizable;
 use std::ops::Range;
+use tokio::time::Instant;
 
 /// The number of histories on one engine, which keeps all rows in memory. No two of them touch the same rows.
 const HISTORIES_OF_AN_ENGINE: usize = 500;
@@ -30,17 +32,16 @@ pub trait History: Sized {
     const TABLES: &'static [(&'static str, &'static str)];
     /// The number of histories in a plain `cargo test`.
     const SAMPLE: u64;
-    /// The rule that is broken on purpose.
-    type Rule: Copy + Sync;
-    /// No rule is broken.
-    const NOTHING: Self::Rule;
-    fn play(engine: &Engine, seed: u64, rule: Self::Rule) -> impl Future<Output = Self>;
+
+    fn play(engine: &Engine, seed: u64, broken: Broken) -> impl Future<Output = Self>;
 
     /// The broken promises, one sentence each. `asked` has all requests to the engine.
     fn violations(&self, engine: &Engine, asked: &[Asked]) -> Vec<String>;
 
     /// The objections of an independent judge, which knows only the clients' answers.
-    fn judged(&self) -> Vec<String>;
+    fn judged(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// The contents of a sound history, in numbers.
     fn total(&self) -> Total;
@@ -49,12 +50,12 @@ pub trait History: Sized {
     fn assert_enough_happened(total: &Total);
 
     /// Plays the history of a seed and checks it. The judge comes last, because it says least about the reason.
-    fn run(engine: &Engine, seed: u64, rule: Self::Rule, by: By) -> Result<Total, String> {
+    fn run(engine: &Engine, seed: u64, broken: Broken, by: By) -> Result<Total, String> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         let runtime = runtime.map_err(|error| error.to_string())?;
         engine.take_log();
         take_lost_answers();
-        let ended = runtime.block_on(Self::play(engine, seed, rule));
+        let ended = runtime.block_on(Self::play(engine, seed, broken));
         let asked = engine.take_log();
         let mut found = if by == By::All { ended.violations(engine, &asked) } else { Vec::new() };
         if found.is_empty() {
@@ -69,19 +70,19 @@ pub trait History: Sized {
     }
 
     /// The first of these seeds with a broken history, and the reason. Otherwise the total of all histories.
-    fn explore(seeds: Range<u64>, rule: Self::Rule, by: By) -> Result<Total, Broke> {
+    fn explore(seeds: Range<u64>, broken: Broken, by: By) -> Result<Total, Broke> {
         let mut total = Total::default();
         for first in seeds.clone().step_by(HISTORIES_OF_AN_ENGINE) {
             let next = first.saturating_add(HISTORIES_OF_AN_ENGINE as u64).min(seeds.end);
             let engine = embedded_with_indexed_tables(Self::TABLES);
-            total += seeds::explore(first..next, |seed| Self::run(&engine, seed, rule, by))?;
+            total += seeds::explore(first..next, |seed| Self::run(&engine, seed, broken, by))?;
         }
         Ok(total)
     }
 
     /// Plays the sample, or the histories that the environment names. Every history must hold.
     fn holds() {
-        let Some(total) = seeds::play(Self::SAMPLE, |seeds| Self::explore(seeds, Self::NOTHING, By::All)) else {
+        let Some(total) = seeds::play(Self::SAMPLE, |seeds| Self::explore(seeds, Broken::Nothing, By::All)) else {
             return;
         };
         println!("{total}");
@@ -98,20 +99,70 @@ pub trait History: Sized {
             return;
         }
         let engine = with_indexed_tables(Self::TABLES);
-        let played = seeds::explore(0..ELSEWHERE, |seed| Self::run(&engine, seed, Self::NOTHING, By::All));
+        let played = seeds::explore(0..ELSEWHERE, |seed| Self::run(&engine, seed, Broken::Nothing, By::All));
         println!("on another engine: {}", played.expect("this seed holds there"));
     }
 
-    /// Breaks a rule, and looks for this harm in the histories of these seeds.
-    fn is_noticed(rule: Self::Rule, seeds: Range<u64>, harm: &str) {
-        let is_harm =
-            |why: &str| why.split("; ").any(|found| found.trim_start_matches("it panicked: ").starts_with(harm));
-        seeds::is_noticed(seeds, |seeds| Self::explore(seeds, rule, By::All), is_harm);
+    /// Breaks each of these rules, and looks for this harm in the histories of these seeds.
+    fn notices(rules: &[(Broken, Range<u64>, &str)]) {
+        for (broken, seeds, harm) in rules {
+            println!("{broken:?}: {harm}");
+            let is_harm =
+                |why: &str| why.split("; ").any(|found| found.trim_start_matches("it panicked: ").starts_with(harm));
+            seeds::is_noticed(seeds.clone(), |seeds| Self::explore(seeds, *broken, By::All), is_harm);
+        }
     }
 
-    /// Breaks a rule, and looks for a history of these seeds that the judge alone rejects.
-    fn is_noticed_by_the_judge(rule: Self::Rule, seeds: Range<u64>) {
-        let is_harm = |why: &str| why.starts_with(linearizable::NO_ORDER);
-        seeds::is_noticed(seeds, |seeds| Self::explore(seeds, rule, By::Judge), is_harm);
+    /// Breaks each of these rules, and looks for a history of these seeds that the judge alone rejects.
+    fn notices_by_the_judge(rules: &[(Broken, Range<u64>)]) {
+        for (broken, seeds) in rules {
+            println!("{broken:?}, by the judge");
+            let is_harm = |why: &str| why.starts_with(linearizable::NO_ORDER);
+            seeds::is_noticed(seeds.clone(), |seeds| Self::explore(seeds, *broken, By::Judge), is_harm);
+        }
+    }
+}
+
+pub const APPLIED_TWICE: &str = "a change was applied twice";
+pub const NEVER_APPLIED: &str = "told applied, but it was not";
+pub const OUTSIDE: &str = "applied outside its call, and told so";
+pub const DENIED: &str = "told not applied, but it was";
+
+/// The claim of an answer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// This call has applied the change.
+    Applied,
+    /// The change was not applied, and never will be.
+    NotApplied,
+    /// Nothing about this call.
+    Nothing,
+}
+
+/// The mistake in a claim about a change with these effects. A change has one effect at most.
+///
+/// There is one exception, where a second copy `may_land`: the change was refused, no other request of it was pending,
+/// and the network delivers the copy when the change fits.
+pub fn contradiction(
+    claim: Claim,
+    (began, ended): (Instant, Instant),
+    effects: &[&Applied],
+    may_land: bool,
+) -> Option<&'static str> {
+    match (claim, effects) {
+        (_, [_, _, ..]) => Some(APPLIED_TWICE),
+        (Claim::Applied, []) => Some(NEVER_APPLIED),
+        (Claim::Applied, [effect]) if effect.time < began || effect.time > ended => Some(OUTSIDE),
+        (Claim::NotApplied, [effect]) if !(may_land && effect.is_copy_of_refused) => Some(DENIED),
+        _ => None,
+    }
+}
+
+/// Whether a failure says that nothing was applied. Otherwise the outcome is unknown.
+pub fn says_not_applied(failure: &Failure) -> bool {
+    match failure {
+        Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => true,
+        Failure::OutcomeUnknown { .. } => false,
+        _ => panic!("no such thing happens here: {failure}"),
     }
 }

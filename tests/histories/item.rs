@@ -1,6 +1,6 @@
 //! Histories of one item: the calls with their answers, the states of the row, and promises about both.
 
-use super::claims::{Claim, contradiction};
+use super::history::{Claim, contradiction, says_not_applied};
 use crate::harness::faults::{Applied, is_burn};
 use crate::harness::total::Total;
 use fencepost::{
@@ -151,13 +151,9 @@ fn wrote<L: Into<V>, V>(written: Versioned<L>) -> Told<V> {
 }
 
 pub fn by_failure<V>(failure: &Failure) -> Told<V> {
-    match failure {
-        Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
-        // Some adds start from a version that the row has not reached yet, and some programs put an old row back.
-        Failure::CorruptItem { reason } if reason == "its version went down" => Told::NotApplied,
-        Failure::OutcomeUnknown { .. } => Told::Unknown,
-        _ => panic!("no such thing happens here: {failure}"),
-    }
+    // Some adds start from a version that the row has not reached yet, and some programs put an old row back.
+    let went_down = matches!(failure, Failure::CorruptItem { reason } if reason == "its version went down");
+    if went_down || says_not_applied(failure) { Told::NotApplied } else { Told::Unknown }
 }
 
 /// The state of the row after a commit.

@@ -1,7 +1,6 @@
 //! Seeded histories: clients race under every fault, and afterwards nothing may contradict their answers.
 
 mod attempts;
-mod claims;
 mod devices;
 mod history;
 mod item;

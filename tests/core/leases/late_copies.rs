@@ -1,10 +1,12 @@
 //! Copies that arrive late, and refusals that prove less than they seem to.
 
-use crate::harness::clients::{Way, client_that, client_whose, error, lost};
+use super::{release_elsewhere, renew_elsewhere, update};
+use crate::core::accounts::change;
+use crate::harness::clients::{Way, client_that, client_whose, client_whose_first_write, error, lost};
 use crate::harness::engine::{Engine, is_read};
 use crate::harness::functions::{CHILDREN, LEASES};
 use crate::leases::world::{World, call, ensure_under, release, renew, shown_child, terms};
-use fencepost::lease::{LeaseHeld, NotHeldAt};
+use fencepost::lease::NotHeldAt;
 use fencepost::{Error, Failure, Key, Reads, Record, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -41,13 +43,9 @@ async fn a_late_copy_of_an_acquire_does_not_take_the_lease_again_after_its_relea
 #[tokio::test(start_paused = true)]
 async fn an_acquire_that_was_applied_and_then_released_is_unknown_to_a_client_that_lost_the_answer() {
     let world = World::new();
-    let client = client_whose(&world.engine, |engine, write, operation, body| {
-        let answer = engine.answer(operation, body);
-        if write > 0 {
-            return answer;
-        }
-        let key = json!({"leaseKey": {"S": "k"}});
-        engine.raw("UpdateItem", &json!({"TableName": LEASES, "Key": key, "UpdateExpression": "REMOVE holder"}));
+    let client = client_whose_first_write(&world.engine, |engine, operation, body| {
+        engine.answer(operation, body);
+        release_elsewhere(engine);
         lost()
     });
     let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000)).await;
@@ -73,21 +71,6 @@ async fn a_waiter_finds_the_lease_that_a_late_copy_of_its_own_look_acquired() {
     assert_eq!(world.row("k")["token"], json!({"N": lease.token().number().to_string()}));
     assert!(lease.remaining() <= Duration::from_secs(9), "counted from its stored end, less the skew");
     assert!(sent.lock().expect("no panic").len() <= 3);
-}
-
-/// A call may end before the time to wait: the earlier end counts. Looks are counted from the first one.
-#[tokio::test(start_paused = true)]
-async fn a_waiter_that_may_wait_longer_than_its_call_lasts_does_not_look_more_often() {
-    for (timeout, lasts) in [(3_600, 10), (60, 10), (3_600, 25)] {
-        let world = World::new();
-        world.acquired("k", "b", 900).await;
-        let (waiting, sent) = noting(&world);
-        let timeout = Duration::from_secs(timeout);
-        let held = waiting.app.leases.in_call(&call(lasts)).acquire_within("k", "a", terms(10_000), timeout).await;
-        assert!(matches!(held, Err(Error::Refused(LeaseHeld { .. }))), "{held:?}");
-        let looks = sent.lock().expect("no panic").len();
-        assert!(looks as u64 <= 1 + 2 * (lasts / 10 + 1), "{looks} looks in {lasts} s");
-    }
 }
 
 /// Work that is always ready uses up each share of time that the runtime gives its task.
@@ -139,7 +122,7 @@ async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_th
         _ if is_read(operation) => engine.answer(operation, body),
         0 => {
             engine.answer(operation, body);
-            overtake(engine);
+            renew_elsewhere(engine);
             lost()
         }
         1 => engine.answer(operation, body),
@@ -147,19 +130,6 @@ async fn a_renewal_that_was_lost_and_overtaken_stays_pending_when_the_next_is_th
     });
     let renewed = world.reached_by(&client).send(&renew("k", token, 90)).await;
     renewed.says(504, "outcome_unknown");
-}
-
-/// Another client renews the lease, for longer.
-fn overtake(engine: &Engine) {
-    engine.raw(
-        "UpdateItem",
-        &json!({
-            "TableName": LEASES,
-            "Key": {"leaseKey": {"S": "k"}},
-            "UpdateExpression": "SET renewals = renewals + :one, expiresAt = expiresAt + :more",
-            "ExpressionAttributeValues": {":one": {"N": "1"}, ":more": {"N": "100000"}},
-        }),
-    );
 }
 
 /// A copy of a refused demand may be applied later, once the lease has been renewed as often as the client demanded.
@@ -213,8 +183,7 @@ async fn a_child_whose_create_landed_before_the_lease_was_lost_is_answered_as_cr
             if landed {
                 engine.answer(operation, body);
             }
-            let key = json!({"leaseKey": {"S": "k"}});
-            engine.raw("UpdateItem", &json!({"TableName": LEASES, "Key": key, "UpdateExpression": "REMOVE holder"}));
+            release_elsewhere(engine);
             lost()
         });
         let answer = world.reached_by(&client).send(&ensure_under("p", "u", &json!({}), ("k", token))).await;
@@ -259,19 +228,10 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let (counts, key) = (Store::new(&client).table::<Count>(CHILDREN), Key::from("c"));
     counts.create(&key, &Count { n: 1 }).await.expect("created");
     let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
-    let overtaking = client_whose(&world.engine, |engine, write, operation, body| {
-        if write == 0 && operation == "TransactWriteItems" {
-            let update = |table: &str, key: Value, expression: &str| {
-                let mut update = json!({"TableName": table, "Key": key, "UpdateExpression": expression});
-                if expression.contains("#v") {
-                    update["ExpressionAttributeNames"] = json!({"#v": "_version"});
-                    update["ExpressionAttributeValues"] = json!({":one": {"N": "1"}});
-                }
-                engine.raw("UpdateItem", &update);
-            };
-            update(LEASES, json!({"leaseKey": {"S": "k"}}), "REMOVE holder");
-            update(CHILDREN, json!({"childId": {"S": "c"}}), "SET n = n + :one, #v = #v + :one");
-        }
+    let overtaking = client_whose_first_write(&world.engine, |engine, operation, body| {
+        release_elsewhere(engine);
+        let one = json!({":one": {"N": "1"}});
+        change(engine, CHILDREN, &json!({"childId": {"S": "c"}}), "SET n = n + :one, #v = #v + :one", &one);
         engine.answer(operation, body)
     });
     let store = Store::new(&overtaking);
@@ -300,10 +260,7 @@ async fn a_create_under_a_token_that_is_still_to_come_is_burned_before_it_is_sai
     let token = world.acquired("k", "a", 60).await;
     let under_way = Sent::default();
     let noted = under_way.clone();
-    let client = client_whose(&world.engine, move |engine, writes, operation, body| {
-        if is_read(operation) || writes > 0 {
-            return engine.answer(operation, body);
-        }
+    let client = client_whose_first_write(&world.engine, move |_, operation, body| {
         noted.lock().expect("no panic").push((operation.to_owned(), body.to_vec()));
         lost()
     });
@@ -313,9 +270,7 @@ async fn a_create_under_a_token_that_is_still_to_come_is_burned_before_it_is_sai
     world.send(&release("k", token)).await;
     let acquired = world.acquired("k", "b", 60).await;
     let engine = &world.engine;
-    let lease = json!({"TableName": LEASES, "Key": {"leaseKey": {"S": "k"}}, "UpdateExpression": "SET #t = :t",
-        "ExpressionAttributeNames": {"#t": "token"}, "ExpressionAttributeValues": {":t": {"N": next.to_string()}}});
-    engine.raw("UpdateItem", &lease);
+    update(engine, "SET #t = :t", &json!({":t": {"N": next.to_string()}}));
     assert!(acquired > token);
     let (operation, body) = under_way.lock().expect("no panic").pop().expect("one");
     assert_eq!(engine.answer(&operation, &body).0, 400, "nothing of it is applied");

@@ -1,13 +1,14 @@
 //! Lost answers: the outcome of the request is found out at once, and never reported wrongly.
 
-use crate::harness::clients::{Way, client_that, client_whose, lost};
+use super::{renew_elsewhere, take_over};
+use crate::harness::clients::{Way, client_that, client_whose, client_whose_first_write, lost};
 use crate::harness::engine::{Engine, number};
-use crate::harness::functions::LEASES;
 use crate::leases::world::{World, acquire, call, release, renew, shown_lease, terms, token};
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
 use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
+use std::time::Duration;
 
 /// A world behind a client. Its first requests take these ways, and the others arrive. The client has had an answer
 /// before, so it sends a request again after 150 ms without an answer.
@@ -167,32 +168,23 @@ async fn a_later_renewal_adopts_one_that_landed_unknown() {
     assert_eq!((lease.renewals(), world.engine.take_counts()), (3, (0, 1)), "and knows again where it is");
 }
 
-/// Another client acquires the lease, as if it had ended or were free.
-fn take_over(engine: &Engine) {
-    engine.raw(
-        "UpdateItem",
-        &json!({
-            "TableName": LEASES,
-            "Key": {"leaseKey": {"S": "k"}},
-            "UpdateExpression": "SET holder = :b, #t = #t + :one, renewals = :zero, acquireId = :id",
-            "ExpressionAttributeNames": {"#t": "token"},
-            "ExpressionAttributeValues":
-                {":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}, ":id": {"B": "AAAA"}},
-        }),
-    );
-}
+#[tokio::test(start_paused = true)]
+async fn a_lease_whose_shorter_renewal_is_not_answered_is_believed_no_longer_than_that() {
+    let ways: &[Way] = &[Answered(10), AnswerLost, AnswerLost, AnswerLost, AnswerLost, AnswerLost, AnswerLost];
+    let world = faring(ways).await;
+    let mut lease = world.app.leases.acquire("k", "a", terms(60_000)).await.expect("acquired");
+    let unknown = world.app.leases.in_call(&call(1)).renew(&mut lease, terms(2_000)).await;
+    assert!(is_unknown(&unknown), "{unknown:?}");
+    assert!(lease.remaining() <= Duration::from_secs(1), "it was applied, and ends then: {:?}", lease.remaining());
+    world.pass(3_000).await;
+    assert!(lease.remaining().is_zero());
+    world.app.leases.acquire("k", "b", terms(2_000)).await.expect("it has ended");
 
-/// The same lease is renewed by its holder elsewhere.
-fn renew_elsewhere(engine: &Engine) {
-    engine.raw(
-        "UpdateItem",
-        &json!({
-            "TableName": LEASES,
-            "Key": {"leaseKey": {"S": "k"}},
-            "UpdateExpression": "SET renewals = renewals + :one, expiresAt = expiresAt + :one",
-            "ExpressionAttributeValues": {":one": {"N": "1"}},
-        }),
-    );
+    // A renewal that ends later does no harm.
+    let world = faring(ways).await;
+    let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
+    world.app.leases.in_call(&call(1)).renew(&mut lease, terms(60_000)).await.expect_err("no answer");
+    assert!(lease.remaining() > Duration::from_secs(8), "{:?}", lease.remaining());
 }
 
 /// A world where the first write after the acquire is applied, or not. Then this happens, and the answer is lost.
@@ -253,11 +245,8 @@ async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be
 #[tokio::test(start_paused = true)]
 async fn an_acquire_that_was_lost_before_another_clients_acquire_names_the_holder() {
     let world = World::new();
-    let client = client_whose(&world.engine, |engine, write, operation, body| {
-        let answer = engine.answer(operation, body);
-        if write > 0 {
-            return answer;
-        }
+    let client = client_whose_first_write(&world.engine, |engine, operation, body| {
+        engine.answer(operation, body);
         take_over(engine);
         lost()
     });

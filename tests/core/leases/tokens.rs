@@ -60,27 +60,6 @@ async fn a_row_has_the_attributes_of_the_protocol_and_its_end_in_milliseconds() 
 }
 
 #[tokio::test(start_paused = true)]
-async fn tokens_rise_across_release_expiry_and_removal_of_the_row() {
-    let world = World::new();
-    let mut tokens = vec![world.acquired("k", "a", 1).await];
-    for round in 0..3 {
-        // Released.
-        world.send(&release("k", *tokens.last().expect("one"))).await;
-        tokens.push(world.acquired("k", "a", 1).await);
-        // Ended.
-        world.pass(2_001).await;
-        tokens.push(world.acquired("k", "b", 1).await);
-        // Removed, though not before a week has passed. The next holder's clock may be behind.
-        world.pass(7 * 24 * 3_600_000).await;
-        world.purge("k");
-        tokens.push(world.acquired("k", "c", 1).await);
-        assert_eq!(tokens.len(), 4 + 3 * round);
-    }
-    assert!(tokens.is_sorted_by(|before, after| before < after), "{tokens:?}");
-    assert_eq!(tokens[1], tokens[0] + 1, "as long as the row remembers");
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_remaining_time_goes_by_the_clock_that_has_less() {
     let world = World::new();
     let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");

@@ -1,11 +1,11 @@
 //! Work while a lease is held: renewed meanwhile, released in the end, and over when the lease is.
 
+use super::{release_elsewhere, take_over};
 use crate::harness::clients::{Way, client_that};
-use crate::harness::functions::LEASES;
 use crate::leases::world::{World, call, terms};
 use fencepost::Error;
 use fencepost::lease::{Lease, LeaseHeld, Unfinished};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -86,20 +86,6 @@ fn assert_about(sent: &Sent, expected: &[u64]) {
     let sent = sent.lock().expect("no panic");
     let close = sent.iter().zip(expected).all(|(at, expected)| at.abs_diff(*expected) <= 2 * expected / 5_000 + 1);
     assert!(sent.len() == expected.len() && close, "{sent:?} instead of {expected:?}");
-}
-
-/// Another client acquires the lease, though it has not ended.
-fn take_over(world: &World) {
-    world.engine.raw(
-        "UpdateItem",
-        &json!({
-            "TableName": LEASES,
-            "Key": {"leaseKey": {"S": "k"}},
-            "UpdateExpression": "SET holder = :b, #t = #t + :one, renewals = :zero",
-            "ExpressionAttributeNames": {"#t": "token"},
-            "ExpressionAttributeValues": {":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}},
-        }),
-    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,12 +171,11 @@ async fn interrupted(happens: fn(&World)) {
 
 #[tokio::test(start_paused = true)]
 async fn the_work_is_cancelled_once_a_renewal_finds_the_lease_lost() {
-    let released = |world: &World| {
-        let mut row: Value = world.row("k");
-        row.as_object_mut().expect("a row").remove("holder");
-        world.engine.raw("PutItem", &json!({"TableName": LEASES, "Item": row}));
-    };
-    for happens in [take_over, |world: &World| world.purge("k"), released] {
+    for happens in [
+        |world: &World| take_over(&world.engine),
+        |world: &World| world.purge("k"),
+        |world: &World| release_elsewhere(&world.engine),
+    ] {
         Box::pin(interrupted(happens)).await;
     }
 }
@@ -237,7 +222,7 @@ async fn a_holder_that_wakes_up_after_its_time_does_not_go_on() {
             tokio::time::sleep(Duration::from_secs(3)).await;
             world.clock.set_forward(60_000);
             if other_holder {
-                take_over(&world);
+                take_over(&world.engine);
             }
         };
         let began = tokio::time::Instant::now();

@@ -5,7 +5,7 @@ use super::{
     NOTES, Note, Told, account, assert_told_is_stored, by_transaction, deposit, fill, forget, note, with_accounts,
 };
 use crate::core::accounts::{Account, TABLE};
-use crate::harness::clients::{client_whose, step_in_conflict};
+use crate::harness::clients::{client_whose, client_whose_first_write, step_in_conflict};
 use crate::harness::engine::{Engine, is_read, number};
 use crate::harness::late::{Moments, Rival, naming_last};
 use aws_sdk_dynamodb::Client;
@@ -123,10 +123,8 @@ async fn an_attempt_whose_rows_the_next_one_leaves_alone_is_not_applied_beside_i
 async fn a_create_beside_other_programs_is_not_burned_and_no_attempt_follows_it() {
     let engine = with_accounts().await;
     // The first transaction is refused: a-1 has too little by then.
-    let client = client_whose(&engine, |engine, writes, operation, body| {
-        if !is_read(operation) && writes == 0 {
-            deposit(engine, -30);
-        }
+    let client = client_whose_first_write(&engine, |engine, operation, body| {
+        deposit(engine, -30);
         engine.answer(operation, body)
     });
     let told = take_from_either(&Loose { amount: 30 }, &client).await;

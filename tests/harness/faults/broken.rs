@@ -59,4 +59,18 @@ pub enum Broken {
     NoCondition,
     /// The conditions of puts ask whether values are equal where they should ask for their order.
     OnlyEqual,
+    /// A client applies a restock first, without its record, which follows in a write of its own.
+    RecordOutside,
+    /// A client places an order whose id is taken again under another id.
+    GuardRetried,
+    /// A client's transaction does not check the items that it only reads.
+    Unchecked,
+    /// A client makes the appends of a transaction one after the other, and sometimes takes them back.
+    TakenBack,
+    /// A client replaces a list by its result without a condition.
+    Blind,
+    /// Leaders take a lease as soon as it has ended by their own clocks.
+    NoSkew,
+    /// Clients create and delete an item although another program removes its row.
+    CreatesToo,
 }

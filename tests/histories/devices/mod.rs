@@ -4,8 +4,7 @@
 //! Reading order: [`ledger`], [`writer`], [`Devices`]. The rules broken at the end show that the checks and the
 //! independent judge notice.
 
-use super::claims;
-use super::history::History;
+use super::history::{self, History};
 use super::item::{Operation, State, Timeline, Told, happened};
 use super::scene::{STORM, Scene, TTL, rates, work_together};
 use crate::harness::engine::{Asked, Engine};
@@ -13,14 +12,12 @@ use crate::harness::faults::{Applied, Broken, Rates, is_burn, network_that_break
 use crate::harness::total::Total;
 use fencepost::{ItemVersion, Record};
 use judges::register::{self, Op};
-use ledger::{Ledger, NOTED, NOTES, Note, REMEMBERED, TABLE, state_of};
 use serde_json::Value;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::sleep;
-use writer::{Own, Writer};
+use writer::{Ledger, NOTED, NOTES, Note, Own, REMEMBERED, TABLE, Writer, state_of};
 
-mod ledger;
 mod writer;
 
 /// The most ids in the row in these histories. A row forgets an id some commits after the R-th, because one write
@@ -38,8 +35,6 @@ impl History for Devices {
     const TABLES: &'static [(&'static str, &'static str)] =
         &[(TABLE, Ledger::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)];
     const SAMPLE: u64 = 40;
-    type Rule = Broken;
-    const NOTHING: Broken = Broken::Nothing;
 
     async fn play(engine: &Engine, seed: u64, broken: Broken) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
@@ -218,77 +213,29 @@ fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
 }
 
 #[test]
-fn without_the_judge_changes_are_applied_twice() {
-    Devices::is_noticed(Broken::NoJudge, 20..2000, claims::APPLIED_TWICE);
+fn each_broken_rule_is_noticed() {
+    Devices::notices(&[
+        (Broken::NoJudge, 20..2000, history::APPLIED_TWICE),
+        (Broken::LastWriterOnly, 50..2006, history::APPLIED_TWICE),
+        (Broken::RowsDeleted, 890..2890, history::DENIED),
+        (Broken::ThrottlingClears, 97..2000, history::DENIED),
+        (Broken::AddOfAnyId, 0..2000, history::APPLIED_TWICE),
+        (Broken::AddNeverLate, 71..2036, history::APPLIED_TWICE),
+        (Broken::Forgets { after: 2 }, 27..2020, history::APPLIED_TWICE),
+        (Broken::Forgets { after: REMEMBERED - 1 }, 7615..9616, history::APPLIED_TWICE),
+        (Broken::BurnLeavesNothing, 20120..22195, history::DENIED),
+        (Broken::BurnAsAdd, 44..2000, history::NEVER_APPLIED),
+        (Broken::BurnsIgnored, 44..2000, history::NEVER_APPLIED),
+        (Broken::FreshIds, 23..2000, history::APPLIED_TWICE),
+        (Broken::RevivedWithoutMemory, 155..2093, history::DENIED),
+    ]);
 }
 
 #[test]
-fn judging_by_the_last_writer_alone_applies_changes_twice() {
-    Devices::is_noticed(Broken::LastWriterOnly, 50..2006, claims::APPLIED_TWICE);
-}
-
-#[test]
-fn without_tombstones_a_delayed_create_brings_a_deleted_item_back() {
-    Devices::is_noticed(Broken::RowsDeleted, 890..2890, claims::DENIED);
-}
-
-#[test]
-fn a_throttled_resend_that_clears_a_lost_answer_makes_false_verdicts() {
-    Devices::is_noticed(Broken::ThrottlingClears, 97..2000, claims::DENIED);
-}
-
-#[test]
-fn an_add_that_does_not_ask_for_its_id_is_applied_twice() {
-    Devices::is_noticed(Broken::AddOfAnyId, 0..2000, claims::APPLIED_TWICE);
-}
-
-#[test]
-fn an_add_whose_window_has_no_end_is_applied_after_its_row_has_forgotten_it() {
-    Devices::is_noticed(Broken::AddNeverLate, 71..2036, claims::APPLIED_TWICE);
-}
-
-#[test]
-fn a_row_that_forgets_ids_within_the_window_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: 2 }, 27..2020, claims::APPLIED_TWICE);
-}
-
-#[test]
-fn a_row_that_forgets_an_id_one_commit_too_early_applies_changes_twice() {
-    Devices::is_noticed(Broken::Forgets { after: REMEMBERED - 1 }, 7615..9616, claims::APPLIED_TWICE);
-}
-
-#[test]
-fn a_burn_that_stores_no_id_denies_an_add_that_is_still_on_its_way() {
-    Devices::is_noticed(Broken::BurnLeavesNothing, 20120..22195, claims::DENIED);
-}
-
-#[test]
-fn a_burn_that_looks_like_an_add_is_taken_for_one() {
-    Devices::is_noticed(Broken::BurnAsAdd, 44..2000, claims::NEVER_APPLIED);
-}
-
-#[test]
-fn a_judge_that_does_not_know_burns_takes_them_for_adds() {
-    Devices::is_noticed(Broken::BurnsIgnored, 44..2000, claims::NEVER_APPLIED);
-}
-
-#[test]
-fn a_new_id_for_a_resend_applies_changes_twice() {
-    Devices::is_noticed(Broken::FreshIds, 23..2000, claims::APPLIED_TWICE);
-}
-
-#[test]
-fn a_create_on_a_tombstone_that_forgets_the_ids_makes_false_verdicts() {
-    Devices::is_noticed(Broken::RevivedWithoutMemory, 155..2093, claims::DENIED);
-}
-
-#[test]
-fn the_independent_judge_notices_doubled_changes_and_adds() {
-    Devices::is_noticed_by_the_judge(Broken::NoJudge, 20..2000);
-    Devices::is_noticed_by_the_judge(Broken::AddOfAnyId, 0..2000);
-}
-
-#[test]
-fn the_independent_judge_notices_a_deleted_item_that_comes_back() {
-    Devices::is_noticed_by_the_judge(Broken::RowsDeleted, 806..2800);
+fn the_independent_judge_notices_broken_rules() {
+    Devices::notices_by_the_judge(&[
+        (Broken::NoJudge, 20..2000),
+        (Broken::AddOfAnyId, 0..2000),
+        (Broken::RowsDeleted, 806..2800),
+    ]);
 }

@@ -1,12 +1,12 @@
 //! Checks a history by the applied writes, the leaders' answers and beliefs, and the stored rows.
 
 use super::record::{Belief, Done, Told, What};
-use super::scene::{REPORTS, Scene};
+use super::record::{REPORTS, Scene};
 use super::timeline::{Change, Protected, State, Timeline};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::states::number;
-use crate::histories::claims::{APPLIED_TWICE, DENIED, NEVER_APPLIED};
+use crate::histories::history::{APPLIED_TWICE, DENIED, NEVER_APPLIED};
 use fencepost::lease::Leases;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -7,14 +7,12 @@ use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire, network_tha
 use crate::harness::functions::LEASES;
 use crate::harness::seeds::{asked, asked_seeds};
 use crate::histories::scene::{ALL_HAS_ARRIVED, EPOCH, STORM, rates};
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::http::{Body, Problem, Request};
 use fencepost::lease::{Lease, LeaseTerms, Leases};
 use fencepost::{Call, Deadline};
 use functions::ensure_child::{self, App};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -29,28 +27,25 @@ enum Way {
     UnderTheLease,
     /// Through the function, without a lease.
     ByTheKeyAlone,
-    /// By this process's memory of created children, each under an id of its own.
-    ByMemory,
 }
 
 struct Leader {
     network: Arc<Network>,
     name: String,
-    client: Client,
     leases: Leases,
     app: App,
-    created: HashSet<String>,
 }
 
 impl Leader {
     fn new(network: &Arc<Network>, start: Instant, name: &str, ahead: u64) -> Self {
         let ahead = Duration::from_millis(ahead);
-        let client = Wire::new(network).client();
-        let store = store_on(network, &client, move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed());
+        let store = store_on(network, &Wire::new(network).client(), move || {
+            SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed()
+        });
         let leases = store.leases(LEASES);
         let app = App::new(store.table(CHILDREN), leases.clone());
         let network = network.clone();
-        Leader { network, name: name.to_owned(), client, leases, app, created: HashSet::new() }
+        Leader { network, name: name.to_owned(), leases, app }
     }
 
     async fn pause(&self, millis: u64) {
@@ -67,8 +62,8 @@ impl Leader {
         }
     }
 
-    /// Asks until there is an answer. Returns the status from the function, if it was asked.
-    async fn ensures(&mut self, way: Way, parent: &str, lease: &Lease) -> Option<u16> {
+    /// Asks until there is an answer. Returns its status.
+    async fn ensures(&self, way: Way, parent: &str, lease: &Lease) -> u16 {
         let spec = json!({"pages": 12});
         let body = match way {
             Way::UnderTheLease => {
@@ -76,10 +71,6 @@ impl Leader {
                 json!({"parentUid": "uid-1", "spec": spec, "lease": lease})
             }
             Way::ByTheKeyAlone => json!({"parentUid": "uid-1", "spec": spec}),
-            Way::ByMemory => {
-                self.remembers(parent).await;
-                return None;
-            }
         };
         let request = Request {
             path_parameters: [("parentId".to_owned(), parent.to_owned())].into(),
@@ -91,26 +82,10 @@ impl Leader {
             let answer = ensure_child::ensure_child(&self.app, &request, &call).await;
             let status = answer.unwrap_or_else(Problem::into_response).status();
             if status < 500 {
-                return Some(status);
+                return status;
             }
             self.pause(200).await;
         }
-    }
-
-    /// A common mistake: looks into a set, creates under a new id, and notes it.
-    async fn remembers(&mut self, parent: &str) {
-        if self.created.contains(parent) {
-            return;
-        }
-        let id = format!("{:016x}", self.network.below(u64::MAX));
-        loop {
-            let put = self.client.put_item().table_name(CHILDREN).item("childId", AttributeValue::S(id.clone()));
-            let put = put.item("parentId", AttributeValue::S(parent.to_owned())).send();
-            if let Ok(Ok(_)) = tokio::time::timeout(Duration::from_secs(1), put).await {
-                break;
-            }
-        }
-        self.created.insert(parent.to_owned());
     }
 }
 
@@ -118,7 +93,7 @@ impl Leader {
 struct Outcome {
     children: usize,
     /// The answers to the replaced leader and to its successor.
-    statuses: [Option<u16>; 2],
+    statuses: [u16; 2],
 }
 
 async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
@@ -128,7 +103,7 @@ async fn play(engine: &Engine, seed: u64, way: Way) -> Outcome {
     let (blocked, at_once) = (rng.u64(0..3_000), rng.u32(..4) == 0);
     let network = network_that_breaks(engine, rates, Broken::Nothing, rng);
     let start = Instant::now();
-    let [mut first, mut second] =
+    let [first, second] =
         [("leader-1", ahead[0]), ("leader-2", ahead[1])].map(|(name, ahead)| Leader::new(&network, start, name, ahead));
     let (parent, key) = (format!("parent-{seed}-{way:?}"), format!("lease-{seed}-{way:?}"));
 
@@ -168,8 +143,7 @@ fn outcomes(way: Way) -> BTreeMap<Outcome, usize> {
     for seed in seeds {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
         let outcome = runtime.expect("a runtime").block_on(play(&engine, seed, way));
-        let most = if way == Way::ByMemory { 2 } else { 1 };
-        assert!((1..=most).contains(&outcome.children), "replay with FENCEPOST_SEED={seed}: {outcome:?}");
+        assert_eq!(outcome.children, 1, "replay with FENCEPOST_SEED={seed}: {outcome:?}");
         *outcomes.entry(outcome).or_default() += 1;
     }
     println!("{way:?}: {outcomes:?}");
@@ -180,27 +154,17 @@ fn outcomes(way: Way) -> BTreeMap<Outcome, usize> {
 fn two_leaders_make_one_child_under_a_lease() {
     let outcomes = outcomes(Way::UnderTheLease);
     // The first no longer leads: it finds the child or is refused. Only the present leader creates.
-    let sound = |outcome: &&Outcome| matches!(outcome.statuses, [Some(200 | 409), Some(200 | 201)]);
+    let sound = |outcome: &&Outcome| matches!(outcome.statuses, [200 | 409, 200 | 201]);
     let odd: Vec<_> = outcomes.keys().filter(|outcome| !sound(outcome)).collect();
     assert!(odd.is_empty(), "{odd:?}");
-    let came = |status: u16| outcomes.iter().any(|(outcome, times)| outcome.statuses[0] == Some(status) && *times > 20);
+    let came = |status: u16| outcomes.iter().any(|(outcome, times)| outcome.statuses[0] == status && *times > 20);
     assert!(asked("FENCEPOST_SEED").is_some() || (came(200) && came(409)), "{outcomes:?}");
 }
 
 #[test]
 fn two_leaders_make_one_child_without_a_lease() {
     let outcomes = outcomes(Way::ByTheKeyAlone);
-    let sound = |outcome: &&Outcome| matches!(outcome.statuses, [Some(200 | 201), Some(200 | 201)]);
+    let sound = |outcome: &&Outcome| matches!(outcome.statuses, [200 | 201, 200 | 201]);
     let odd: Vec<_> = outcomes.keys().filter(|outcome| !sound(outcome)).collect();
     assert!(odd.is_empty(), "{odd:?}");
-}
-
-#[test]
-fn two_leaders_that_rely_on_their_memory_make_two_children() {
-    let outcomes = outcomes(Way::ByMemory);
-    let times = |children: usize| -> usize {
-        outcomes.iter().filter(|(outcome, _)| outcome.children == children).map(|(_, times)| times).sum()
-    };
-    // A network that loses every request of a leader leaves one child.
-    assert!(asked("FENCEPOST_SEED").is_some() || times(2) > 50 * times(1), "{outcomes:?}");
 }

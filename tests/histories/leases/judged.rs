@@ -5,8 +5,8 @@
 //! (`untold`).
 
 use super::checks::Leaders;
+use super::record::name;
 use super::record::{Done, Told, What};
-use super::scene::name;
 use super::timeline::{Change, Timeline};
 use judges::linearizable::{self, Object, Seen};
 use tokio::time::Instant;

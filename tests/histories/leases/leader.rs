@@ -1,8 +1,8 @@
 //! One process that sometimes leads. It reaches the lease and the protected items over wires of their own.
 
 use super::record::{Belief, Done, Told, What};
-use super::scene::{REPORTS, Rule, Scene, name};
-use crate::harness::faults::{Freezing, Network, Wire, store_on};
+use super::record::{REPORTS, Scene, name};
+use crate::harness::faults::{Broken, Freezing, Network, Wire, store_on};
 use crate::harness::functions::LEASES;
 use crate::histories::scene::EPOCH;
 use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseTerms, Leases, Unfinished};
@@ -59,7 +59,7 @@ impl Leader {
         let (start, ahead) = (scene.start, scene.offsets[index]);
         let now = move || SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed();
         let (lease_wire, wire) = (Wire::new(network), Wire::new(network));
-        let skew = if scene.rule == Rule::NoSkew { Duration::ZERO } else { Leases::CLOCK_SKEW };
+        let skew = if scene.broken == Broken::NoSkew { Duration::ZERO } else { Leases::CLOCK_SKEW };
         let leases = store_on(network, &lease_wire.client(), now).leases(LEASES).with_clock_skew(skew);
         let store = store_on(network, &wire.client(), now);
         let reports = store.table(REPORTS);

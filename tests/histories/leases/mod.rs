@@ -2,8 +2,8 @@
 //! fault at once. Every promise about the lease is checked.
 //!
 //! Reading order: [`leader`], [`Leaders`], then the checks in [`checks`] and [`timeline`] and the independent judge in
-//! [`judged`]. The rules broken at the end show that both notice mistakes. [`children`] and [`terms`] play shorter
-//! stories.
+//! [`judged`]. The rules broken at the end show that both notice mistakes. [`children`] plays
+//! a shorter story.
 
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, STORM, TTL, calm, rates};
@@ -14,8 +14,7 @@ use crate::harness::total::Total;
 use checks::{Leaders, both_believed};
 use fencepost::lease::Leases;
 use leader::Leader;
-use record::{Done, Told, What};
-use scene::{Own, REPORTS, Rule, Scene, TABLES};
+use record::{Done, Own, REPORTS, Scene, TABLES, Told, What};
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -27,8 +26,6 @@ mod children;
 mod judged;
 mod leader;
 mod record;
-mod scene;
-mod terms;
 mod timeline;
 
 /// For how long `DynamoDB` remembers the token of a transaction.
@@ -37,10 +34,8 @@ const TOKEN_LIFE: Duration = Duration::from_mins(10);
 impl History for Leaders {
     const TABLES: &'static [(&'static str, &'static str)] = TABLES;
     const SAMPLE: u64 = 100;
-    type Rule = Rule;
-    const NOTHING: Rule = Rule::Wire(Broken::Nothing);
 
-    async fn play(engine: &Engine, seed: u64, rule: Rule) -> Self {
+    async fn play(engine: &Engine, seed: u64, broken: Broken) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         // `serve` forgets tokens when that is allowed.
         let rates = rates(&mut rng, 1..=8, Rates { denied: 10, frozen: 20, tokens_forgotten: 0, ..STORM });
@@ -50,11 +45,10 @@ impl History for Leaders {
         let mut offset = |_| Duration::from_millis([0, apart, rng.u64(0..=apart)][rng.usize(..3)]);
         let offsets = (0..leaders).map(&mut offset).collect();
         let days = rng.u32(..4) == 0;
-        let broken = if let Rule::Wire(broken) = rule { broken } else { Broken::Nothing };
         let turns = rng.u64(2..=3);
         let storm = network_that_breaks(engine, rates, broken, rng);
-        let own = Own { rule, offsets, days, tokens: Mutex::default(), beliefs: Mutex::default() };
-        let scene = Scene::new(seed, format!("{seed}-{rule:?}"), storm.clone(), own);
+        let own = Own { broken, offsets, days, tokens: Mutex::default(), beliefs: Mutex::default() };
+        let scene = Scene::new(seed, format!("{seed}-{broken:?}"), storm.clone(), own);
         let service = tokio::spawn(serve(scene.clone()));
         let mut working = tokio::task::JoinSet::new();
         for index in 0..leaders {
@@ -70,7 +64,7 @@ impl History for Leaders {
         let newest = Leader::new(&scene, &calm, retired.first().map_or(0, |leader| leader.index));
         let mut wrong = newest.takes_over().await;
         // A broken rule must show before this.
-        for leader in retired.into_iter().filter(|_| rule == Self::NOTHING) {
+        for leader in retired.into_iter().filter(|_| broken == Broken::Nothing) {
             wrong.extend(leader.wakes_up(&calm).await);
         }
         applied.extend(calm.applied().iter().cloned());
@@ -151,47 +145,23 @@ fn no_two_holders_write_and_tokens_only_rise_under_every_fault() {
 }
 
 #[test]
-fn without_the_fence_an_item_takes_the_write_of_a_holder_that_was_replaced() {
-    Leaders::is_noticed(Rule::Wire(Broken::NoFence), 0..2000, checks::FELL);
+fn each_broken_rule_is_noticed() {
+    Leaders::notices(&[
+        (Broken::NoFence, 0..2000, checks::FELL),
+        (Broken::NotRequired, 0..2000, checks::NOT_HELD),
+        (Broken::LeasesDeleted, 0..2000, checks::NOT_RISEN),
+        (Broken::RenewalsUnchecked, 0..2000, checks::RENEWED_TWICE),
+        (Broken::HolderUnchecked, 0..2000, checks::RELEASED_RENEWED),
+        (Broken::NoSkew, 0..2000, checks::TWO_BELIEVED),
+    ]);
 }
 
 #[test]
-fn a_transaction_that_does_not_require_its_lease_writes_after_it_was_lost() {
-    Leaders::is_noticed(Rule::Wire(Broken::NotRequired), 0..2000, checks::NOT_HELD);
-}
-
-#[test]
-fn tokens_that_begin_anew_after_a_release_do_not_rise() {
-    Leaders::is_noticed(Rule::Wire(Broken::LeasesDeleted), 0..2000, checks::NOT_RISEN);
-}
-
-#[test]
-fn a_renewal_that_does_not_ask_how_often_it_was_renewed_is_applied_again() {
-    Leaders::is_noticed(Rule::Wire(Broken::RenewalsUnchecked), 0..2000, checks::RENEWED_TWICE);
-}
-
-#[test]
-fn a_renewal_that_does_not_ask_for_a_holder_renews_what_was_released() {
-    Leaders::is_noticed(Rule::Wire(Broken::HolderUnchecked), 0..2000, checks::RELEASED_RENEWED);
-}
-
-#[test]
-fn a_lease_that_is_taken_without_the_skew_has_two_holders_for_a_while() {
-    Leaders::is_noticed(Rule::NoSkew, 0..2000, checks::TWO_BELIEVED);
-}
-
-#[test]
-fn the_independent_judge_notices_a_lease_that_two_leaders_write_under_and_tokens_that_begin_anew() {
-    Leaders::is_noticed_by_the_judge(Rule::Wire(Broken::NotRequired), 0..2000);
-    Leaders::is_noticed_by_the_judge(Rule::Wire(Broken::LeasesDeleted), 0..2000);
-}
-
-#[test]
-fn the_independent_judge_notices_a_renewal_of_what_was_released() {
-    Leaders::is_noticed_by_the_judge(Rule::Wire(Broken::HolderUnchecked), 0..2000);
-}
-
-#[test]
-fn the_independent_judge_notices_a_renewal_that_is_applied_again() {
-    Leaders::is_noticed_by_the_judge(Rule::Wire(Broken::RenewalsUnchecked), 0..2000);
+fn the_independent_judge_notices_broken_rules() {
+    Leaders::notices_by_the_judge(&[
+        (Broken::NotRequired, 0..2000),
+        (Broken::LeasesDeleted, 0..2000),
+        (Broken::HolderUnchecked, 0..2000),
+        (Broken::RenewalsUnchecked, 0..2000),
+    ]);
 }

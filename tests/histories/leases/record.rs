@@ -1,7 +1,14 @@
-//! The leaders' operations, answers and beliefs.
+//! The state that the leaders of one history share: their operations, answers and beliefs.
 
+use crate::harness::faults::Broken;
+use crate::harness::functions::LEASES;
+use crate::histories::history::says_not_applied;
+use crate::histories::scene;
 use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure, IdempotencyError};
+use std::collections::BTreeMap;
+use std::sync::Mutex;
+use std::time::Duration;
 use tokio::time::Instant;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -102,10 +109,9 @@ impl Told {
 impl From<Failure> for Told {
     fn from(failure: Failure) -> Self {
         match failure {
-            Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => Told::NotApplied,
-            Failure::OutcomeUnknown { .. } => Told::Unknown,
             Failure::Fenced => Told::Fenced,
-            _ => panic!("no such thing happens here: {failure}"),
+            failure if says_not_applied(&failure) => Told::NotApplied,
+            _ => Told::Unknown,
         }
     }
 }
@@ -148,5 +154,42 @@ impl From<Error<NotHeldAt>> for Told {
             Error::Refused(NotHeldAt::Conflict(_)) => Told::Conflict,
             Error::Failed(failure) => failure.into(),
         }
+    }
+}
+
+pub const REPORTS: &str = "Reports";
+pub const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (REPORTS, "reportId")];
+
+/// The name under which a leader holds leases.
+pub fn name(index: usize) -> String {
+    format!("leader-{index}")
+}
+
+/// The part of the scene for these histories alone.
+pub struct Own {
+    pub broken: Broken,
+    /// The lead of each leader's clock.
+    pub offsets: Vec<Duration>,
+    /// Whether some leaders are away for days.
+    pub days: bool,
+    /// The token of each operation.
+    pub tokens: Mutex<BTreeMap<u64, u64>>,
+    pub beliefs: Mutex<Vec<Belief>>,
+}
+
+pub type Scene = scene::Scene<Own, Done>;
+
+impl Scene {
+    pub fn fenced(&self) -> String {
+        format!("fenced-{}", self.name)
+    }
+
+    pub fn required(&self) -> String {
+        format!("required-{}", self.name)
+    }
+
+    /// The leader that holds leases under this name.
+    pub fn leader(&self, holder: &str) -> Option<usize> {
+        (0..self.offsets.len()).find(|index| name(*index) == holder)
     }
 }

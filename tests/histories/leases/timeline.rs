@@ -1,7 +1,7 @@
 //! The states of the lease and of the protected items, in order.
 
+use super::record::Scene;
 use super::record::What;
-use super::scene::Scene;
 use crate::harness::faults::{Applied, Touched, is_burn};
 use crate::harness::functions::LEASES;
 use crate::harness::states::number;

@@ -1,11 +1,11 @@
 //! Checks a history by the requests, the answers and the applied writes.
 
 use super::plan::{Buried, Change, Stand};
-use super::scene::{Scene, Sent, Told, What};
+use super::plan::{Scene, Sent, Told, What};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::functions::MAPPINGS;
-use crate::histories::claims::{DENIED, NEVER_APPLIED};
+use crate::histories::history::{DENIED, NEVER_APPLIED};
 use crate::histories::scene::{EPOCH, TTL};
 use fencepost::lww::LwwTable;
 use serde_json::Value;

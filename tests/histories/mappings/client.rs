@@ -1,7 +1,7 @@
 //! The clients, each with a wire of its own: backends by HTTP, onlookers and readers of the queue.
 
 use super::plan::{Ask, Change, Who};
-use super::scene::{Own, Scene, Sent, Told, What};
+use super::plan::{Own, Scene, Sent, Told, What};
 use crate::harness::faults::{Freezing, Network};
 use crate::harness::functions::MAPPINGS;
 use crate::histories::scene::{Begun, Client};

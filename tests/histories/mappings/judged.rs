@@ -2,7 +2,7 @@
 
 use super::checks::Mappings;
 use super::plan::{Buried, Change, Stand, Who};
-use super::scene::{Sent, Told, What};
+use super::plan::{Sent, Told, What};
 use crate::harness::faults::Applied;
 use crate::harness::functions::MAPPINGS;
 use crate::histories::scene::TTL;

@@ -14,8 +14,7 @@ use ::functions::mapping::Mapping;
 use checks::Mappings;
 use client::Asker;
 use fencepost::lww::{LwwTable, OrderKey};
-use plan::{Change, Name, Plan};
-use scene::{Own, Scene, Sent, Told, What};
+use plan::{Change, Name, Own, Plan, Scene, Sent, Told, What};
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
@@ -26,15 +25,11 @@ use tokio::time::sleep;
 mod checks;
 mod client;
 mod judged;
-mod orders;
 mod plan;
-mod scene;
 
 impl History for Mappings {
     const TABLES: &'static [(&'static str, &'static str)] = functions::Mappings::TABLES;
     const SAMPLE: u64 = 60;
-    type Rule = Broken;
-    const NOTHING: Broken = Broken::Nothing;
 
     async fn play(engine: &Engine, seed: u64, broken: Broken) -> Self {
         LocalSet::new().run_until(play(engine, seed, broken)).await
@@ -171,22 +166,18 @@ fn the_newest_instance_wins_and_what_is_deleted_stays_so_under_every_fault() {
 const FEW: u64 = 100;
 
 #[test]
-fn without_its_condition_a_late_register_replaces_a_newer_one() {
-    Mappings::is_noticed(Broken::NoCondition, 0..FEW, checks::OLDER_REPLACED);
+fn each_broken_rule_is_noticed() {
+    Mappings::notices(&[
+        (Broken::NoCondition, 0..FEW, checks::OLDER_REPLACED),
+        (Broken::RowsDeleted, 0..FEW, checks::REVIVED),
+    ]);
 }
 
 #[test]
-fn without_tombstones_a_late_register_brings_a_deleted_instance_back() {
-    Mappings::is_noticed(Broken::RowsDeleted, 0..FEW, checks::REVIVED);
-}
-
-#[test]
-fn the_independent_judge_notices_an_older_instance_that_replaces_a_newer_one_or_comes_back() {
-    Mappings::is_noticed_by_the_judge(Broken::NoCondition, 0..FEW);
-    Mappings::is_noticed_by_the_judge(Broken::RowsDeleted, 0..FEW);
-}
-
-#[test]
-fn the_independent_judge_notices_equality_in_place_of_the_ordering() {
-    Mappings::is_noticed_by_the_judge(Broken::OnlyEqual, 0..FEW);
+fn the_independent_judge_notices_broken_rules() {
+    Mappings::notices_by_the_judge(&[
+        (Broken::NoCondition, 0..FEW),
+        (Broken::RowsDeleted, 0..FEW),
+        (Broken::OnlyEqual, 0..FEW),
+    ]);
 }

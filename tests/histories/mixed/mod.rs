@@ -3,8 +3,7 @@
 //!
 //! Reading order: [`tally`], [`neighbour`] (the other program), [`writer`] (Fencepost), then [`Mixed`].
 
-use super::claims;
-use super::history::History;
+use super::history::{self, History};
 use super::item::{Operation, State, Stored, Timeline, Told, happened};
 use super::scene::{ALL_HAS_ARRIVED, STORM, rates};
 use crate::harness::engine::{Asked, Engine};
@@ -13,12 +12,10 @@ use crate::harness::total::Total;
 use judges::register::{self, Op};
 use neighbour::Style;
 use serde_json::Value;
-use tally::{ANY, Counts, FOREIGN, KEY, NOBODY, NOTES, TABLE, VERSIONED};
 use tokio::time::sleep;
-use writer::{Own, Scene, Writer};
+use writer::{ANY, Counts, FOREIGN, KEY, NOBODY, NOTES, Own, Scene, TABLE, VERSIONED, Writer};
 
 mod neighbour;
-mod tally;
 mod writer;
 
 const LOST_UPDATE: &str = "a write undid what it had not read";
@@ -41,19 +38,14 @@ const PUTS_RAW: usize = 5;
 const COPIES_THROUGH: usize = 6;
 const OVERWRITES: usize = 7;
 
-/// Whether the writers of Fencepost also create and delete the item.
-#[derive(Clone, Copy)]
-struct Creates(bool);
-
 impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
     const TABLES: &'static [(&'static str, &'static str)] = &[(TABLE, KEY), (NOTES, KEY)];
     const SAMPLE: u64 = 30;
-    type Rule = Creates;
-    // Where the other program removes rows, a create may be applied twice, unless versions and values are demanded.
-    const NOTHING: Creates = Creates(!matches!(Style::ALL[STYLE], Style::Deletes) || OTHERS == ANY);
 
-    async fn play(engine: &Engine, seed: u64, Creates(creates): Creates) -> Self {
+    async fn play(engine: &Engine, seed: u64, broken: Broken) -> Self {
         let (style, mut rng) = (Style::ALL[STYLE], fastrand::Rng::with_seed(seed));
+        // Where the other program removes rows, a create may be applied twice, unless versions and values are demanded.
+        let creates = style != Style::Deletes || OTHERS == ANY || broken == Broken::CreatesToo;
         // Tokens are forgotten after ten minutes, not before. Half of the second copies come shortly before their
         // signature ends: almost ten minutes after the first copy, if a clock is ahead.
         let most = Rates { held: 60, second_copy: 200, copied_last: 500, transaction_conflict: 80, ..STORM };
@@ -62,7 +54,7 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         let rates = rates(&mut rng, 1..=8, most);
         let (writers, neighbours, turns) = (rng.u64(1..=4), rng.u64(1..=3), rng.u64(3..=9));
         let (hours, begins_foreign) = (rng.u32(..4) == 0, !creates || rng.bool());
-        let network = network_that_breaks(engine, rates, Broken::Nothing, rng);
+        let network = network_that_breaks(engine, rates, broken, rng);
         let name = format!("tally-{seed}-{OTHERS}-{style:?}-{creates}");
         let scene = Scene::new(seed, name, network, Own { hours, creates });
         if begins_foreign {
@@ -218,31 +210,31 @@ fn with_values_demanded_nothing_is_applied_twice_beside_updates_and_puts_that_de
 
 #[test]
 fn a_create_beside_deletes_may_be_applied_twice_where_values_are_not_demanded() {
-    Mixed::<VERSIONED, DELETES>::is_noticed(Creates(true), 0..2000, claims::APPLIED_TWICE);
+    Mixed::<VERSIONED, DELETES>::notices(&[(Broken::CreatesToo, 0..2000, history::APPLIED_TWICE)]);
 }
 
 #[test]
 fn deletes_and_creates_at_the_same_version_break_what_only_demands_versions() {
-    Mixed::<VERSIONED, RECREATES>::is_noticed(Creates(true), 0..2000, claims::APPLIED_TWICE);
+    Mixed::<VERSIONED, RECREATES>::notices(&[(Broken::CreatesToo, 0..2000, history::APPLIED_TWICE)]);
 }
 
 #[test]
 fn puts_that_clobber_break_what_only_demands_versions() {
-    Mixed::<VERSIONED, CLOBBERS>::is_noticed(Creates(true), 0..2000, LOST_UPDATE);
+    Mixed::<VERSIONED, CLOBBERS>::notices(&[(Broken::CreatesToo, 0..2000, LOST_UPDATE)]);
 }
 
 #[test]
 fn raw_puts_break_what_only_demands_versions() {
-    Mixed::<VERSIONED, PUTS_RAW>::is_noticed(Creates(true), 0..2000, LOST_UPDATE);
+    Mixed::<VERSIONED, PUTS_RAW>::notices(&[(Broken::CreatesToo, 0..2000, LOST_UPDATE)]);
 }
 
 #[test]
 fn copies_of_old_rows_break_what_only_demands_versions_and_undo_changes_whatever_is_demanded() {
-    Mixed::<VERSIONED, COPIES_THROUGH>::is_noticed(Creates(true), 0..2000, claims::APPLIED_TWICE);
-    Mixed::<ANY, COPIES_THROUGH>::is_noticed(Creates(true), 0..2000, UNDONE);
+    Mixed::<VERSIONED, COPIES_THROUGH>::notices(&[(Broken::CreatesToo, 0..2000, history::APPLIED_TWICE)]);
+    Mixed::<ANY, COPIES_THROUGH>::notices(&[(Broken::CreatesToo, 0..2000, UNDONE)]);
 }
 
 #[test]
 fn a_record_that_denies_its_neighbours_tells_them_untruths() {
-    Mixed::<NOBODY, DELETES>::is_noticed(Creates(true), 335..2335, claims::DENIED);
+    Mixed::<NOBODY, DELETES>::notices(&[(Broken::CreatesToo, 335..2335, history::DENIED)]);
 }

@@ -1,7 +1,7 @@
 //! The other program. It does not use Fencepost, and writes the same item in its own way.
 
-use super::tally::{Counts, FOREIGN, KEY, SWEEP, TABLE, version_of};
 use super::writer::Scene;
+use super::writer::{Counts, FOREIGN, KEY, SWEEP, TABLE, version_of};
 use crate::harness::faults::{Applied, Touched};
 use crate::histories::item::Stored;
 use serde_json::{Value, json};

@@ -1,11 +1,11 @@
 //! Checks a history by the applied writes, the clerks' answers and the stored rows.
 
 use super::plan::{Plan, What};
-use super::scene::{Scene, Sent};
+use super::plan::{Scene, Sent};
 use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
-use crate::histories::claims::{Claim, contradiction};
+use crate::histories::history::{Claim, contradiction};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -1,14 +1,17 @@
-//! One client. It draws its requests from the plan and sends them to both functions over a wire of its own.
+//! One client. It draws its requests from the plan and sends them to both functions over a wire of its own. [`Wrong`]
+//! makes two common mistakes. Each breaks one rule, and the histories must notice.
 
-use super::plan::{Plan, What};
-use super::scene::{Own, Rule, Scene, Sent};
-use super::wrong::Wrong;
-use crate::harness::faults::{Freezing, Network};
+use super::plan::{Own, Plan, Scene, Sent, What};
+use crate::harness::faults::{Broken, Freezing, Network};
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use crate::histories::scene::{Begun, Client};
-use fencepost::Call;
-use fencepost::http::{Body, Problem, Request};
+use fencepost::http::{Body, Items, Problem, Request, Response};
+use fencepost::{Call, Error, Exists, Key, Reads, Record, Store, Table, UpdateError, Versioned};
+use functions::inventory::adjustment::decide_adjust;
+use functions::place_order::order::{Line, Order, Placement, decide_place};
+use functions::product::Product;
 use functions::{inventory, place_order};
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::time::Instant;
@@ -79,10 +82,10 @@ impl Clerk {
     }
 
     async fn handle(&self, what: &What, call: &Call) -> Result<fencepost::http::Response, Problem> {
-        let Own { plan, rule, .. } = &**self.client.scene;
-        match (what, rule) {
-            (What::Restock(restock), Rule::RecordOutside) => return self.wrong.restock(plan, *restock, call).await,
-            (What::Place(order), Rule::GuardRetried) => return self.wrong.place(plan, *order, call).await,
+        let Own { plan, broken, .. } = &**self.client.scene;
+        match (what, broken) {
+            (What::Restock(restock), Broken::RecordOutside) => return self.wrong.restock(plan, *restock, call).await,
+            (What::Place(order), Broken::GuardRetried) => return self.wrong.place(plan, *order, call).await,
             _ => {}
         }
         let request = request(plan, what);
@@ -123,5 +126,98 @@ fn request(plan: &Plan, what: &What) -> Request {
         body: Body { text, is_base64: false },
         caller: plan.caller.clone(),
         ..Request::default()
+    }
+}
+
+pub struct Wrong {
+    store: Store,
+    notes: Table<Note>,
+    orders: Table<Order>,
+    products: Table<Product>,
+}
+
+/// The caller's own record of a restock.
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "recordId")]
+struct Note {
+    answer: Response,
+}
+
+impl Wrong {
+    pub fn new(store: &Store) -> Self {
+        Wrong {
+            store: store.clone(),
+            notes: store.table(RECORDS),
+            orders: store.table(ORDERS),
+            products: store.table(PRODUCTS),
+        }
+    }
+
+    /// Looks for the record, changes the stock, then writes the record: three requests. A repeat may come between any
+    /// two.
+    pub async fn restock(&self, plan: &Plan, restock: usize, call: &Call) -> Result<Response, Problem> {
+        let record = plan.record_id(restock);
+        let record = Key::from(record.as_str());
+        if let Some(note) = self.notes.in_call(call).get(&record).await? {
+            return Ok(note.value.answer.replayed());
+        }
+        let (product, by) = plan.restocks[restock];
+        let now = || self.store.now();
+        let product = Key::from(plan.products[product].as_str());
+        let decide = |product: &Product| decide_adjust(product, by, now());
+        let answer = match self.products.in_call(call).update_with_retry(&product, decide).await {
+            Ok(product) => Response::ok(product.at, &json!({"stock": product.value.stock})),
+            Err(UpdateError::Failed(failure)) => return Err(Problem::from_keyed(failure)),
+            Err(UpdateError::NotFound | UpdateError::Refused(_)) => {
+                return Err(Problem::refused("insufficient_stock", "there is less"));
+            }
+        };
+        match self.notes.in_call(call).create(&record, &Note { answer: answer.clone() }).await {
+            Ok(_) => Ok(answer),
+            Err(Error::Refused(Exists(note))) => Ok(note.value.answer.replayed()),
+            Err(Error::Failed(failure)) => Err(Problem::from_keyed(failure)),
+        }
+    }
+
+    /// Takes a used order id for bad luck, and tries another.
+    pub async fn place(&self, plan: &Plan, order: usize, call: &Call) -> Result<Response, Problem> {
+        let line = |(product, quantity): &(usize, i64)| Line {
+            product_id: plan.products[*product].clone(),
+            quantity: *quantity,
+        };
+        let lines: Vec<_> = plan.orders[order].iter().map(line).collect();
+        let placement = Placement { user_id: Plan::user(order), lines };
+        let mut id = plan.order_id(order);
+        loop {
+            let mut reads = Reads::new();
+            let item = reads.later("order", &self.orders, id.as_str());
+            let product = |line: &Line| reads.item(&line.product_id, &self.products, line.product_id.as_str());
+            let products: Vec<_> = placement.lines.iter().map(product).collect();
+            let store = self.store.in_call(call);
+            let placed = store.transact_with_retry(reads, |attempt| {
+                if attempt.get(item)?.is_some() {
+                    return Err(Error::Refused(None));
+                }
+                let mut known = Vec::new();
+                for product in &products {
+                    known.push(attempt.get(*product)?.map(|product| product.value));
+                }
+                let effect = match decide_place(&placement, &known, self.store.now()) {
+                    Ok(effect) => effect,
+                    Err(refusal) => return Err(Error::Refused(Some(Problem::from(refusal)))),
+                };
+                for (product, changed) in products.iter().zip(&effect.products) {
+                    attempt.update_at(*product, changed)?;
+                }
+                let at = attempt.put_if_absent(item, &effect.order)?;
+                Ok(Items::created(&id, &Versioned { value: effect.order, at }))
+            });
+            match placed.await {
+                Ok(answer) => return Ok(answer),
+                Err(Error::Refused(Some(problem))) => return Err(problem),
+                Err(Error::Refused(None)) => id = format!("{:032x}", fastrand::u128(..)),
+                Err(Error::Failed(failure)) => return Err(Problem::from_keyed(failure)),
+            }
+        }
     }
 }

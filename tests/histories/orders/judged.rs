@@ -2,8 +2,8 @@
 //! change together or not at all.
 
 use super::checks::Orders;
+use super::plan::Sent;
 use super::plan::{Plan, What};
-use super::scene::Sent;
 use crate::harness::functions::ORDERS;
 use judges::linearizable::{self, Object, Seen};
 use serde_json::Value;

@@ -4,8 +4,7 @@
 //! Reading order: [`plan`], [`clerk`], [`Orders`], then the checks in [`checks`] and the independent judge in
 //! [`judged`]. The rules broken at the end and the callers in [`wrong`] show that both notice mistakes.
 
-use super::claims;
-use super::history::History;
+use super::history::{self, History};
 use super::scene::{EPOCH, STORM, TTL, calm, rates, work_together};
 use crate::harness::engine::{Asked, Engine, store};
 use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates, is_burn, network_that_breaks};
@@ -13,8 +12,7 @@ use crate::harness::functions::{Functions, ORDERS, PRODUCTS, RECORDS};
 use crate::harness::total::Total;
 use checks::Orders;
 use clerk::Clerk;
-use plan::{Plan, What};
-use scene::{Days, Own, Rule, Scene, Sent};
+use plan::{Days, Own, Plan, Scene, Sent, What};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::sleep;
@@ -23,30 +21,25 @@ mod checks;
 mod clerk;
 mod judged;
 mod plan;
-mod scene;
-mod wrong;
 
 impl History for Orders {
     const TABLES: &'static [(&'static str, &'static str)] = crate::harness::functions::Shop::TABLES;
     const SAMPLE: u64 = 40;
-    type Rule = Rule;
-    const NOTHING: Rule = Rule::Wire(Broken::Nothing);
 
     /// Most second copies come soon: some arrive between two attempts.
-    async fn play(engine: &Engine, seed: u64, rule: Rule) -> Self {
+    async fn play(engine: &Engine, seed: u64, broken: Broken) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed);
         let most = Rates { answer_lost: 220, second_copy: 160, copied_soon: 700, throttled: 200, ..STORM };
         let most = Rates { in_progress: 120, mismatch: 150, mixed_reasons: 200, ..most };
         let rates = rates(&mut rng, 1..=8, most);
-        let name = format!("shop-{seed}-{rule:?}");
+        let name = format!("shop-{seed}-{broken:?}");
         let plan = Plan::draw(&mut rng, name.clone());
         let (clerks, requests) = (rng.u64(3..=5), rng.u64(2..=4));
         for (product, stock) in plan.products.iter().zip(&plan.stocks) {
             stock_up(engine, product, *stock).await;
         }
-        let broken = if let Rule::Wire(broken) = rule { broken } else { Broken::Nothing };
         let storm = network_that_breaks(engine, rates, broken, rng);
-        let scene = Scene::new(seed, name, storm.clone(), Own { plan, rule, days: Days::of(seed) });
+        let scene = Scene::new(seed, name, storm.clone(), Own { plan, broken, days: Days::of(seed) });
         let ttl = tokio::spawn(remove_what_has_ended(scene.clone()));
         work_together((0..clerks).map(|number| Clerk::new(&scene, &storm, number).work(requests))).await;
         ttl.abort();
@@ -143,32 +136,17 @@ fn stock_and_orders_add_up_and_a_key_has_one_order_under_every_fault() {
 }
 
 #[test]
-fn a_token_reused_after_a_new_decision_is_noticed() {
-    Orders::is_noticed(Rule::Wire(Broken::TokenReused), 0..2000, ONE_PAYLOAD);
+fn each_broken_rule_is_noticed() {
+    Orders::notices(&[
+        (Broken::TokenReused, 0..2000, ONE_PAYLOAD),
+        (Broken::NoIdInTransactions, 275..2275, history::DENIED),
+        (Broken::GuardBeforeJudge, 25..2025, checks::TAKEN_FOR_ANOTHERS),
+        (Broken::RecordOutside, 0..2000, checks::COUNTED_TWICE),
+        (Broken::GuardRetried, 0..2000, checks::TWO_ORDERS),
+    ]);
 }
 
 #[test]
-fn versioned_steps_without_an_id_deny_what_they_did() {
-    Orders::is_noticed(Rule::Wire(Broken::NoIdInTransactions), 275..2275, claims::DENIED);
-}
-
-#[test]
-fn a_guard_that_is_asked_before_the_judge_takes_its_own_order_for_anothers() {
-    Orders::is_noticed(Rule::Wire(Broken::GuardBeforeJudge), 25..2025, checks::TAKEN_FOR_ANOTHERS);
-}
-
-#[test]
-fn a_record_outside_the_transaction_lets_a_restock_count_twice() {
-    Orders::is_noticed(Rule::RecordOutside, 0..2000, checks::COUNTED_TWICE);
-}
-
-#[test]
-fn a_retry_although_a_guard_failed_places_two_orders_for_one_key() {
-    Orders::is_noticed(Rule::GuardRetried, 0..2000, checks::TWO_ORDERS);
-}
-
-#[test]
-fn the_independent_judge_notices_a_restock_that_counts_twice_and_a_second_order() {
-    Orders::is_noticed_by_the_judge(Rule::RecordOutside, 0..2000);
-    Orders::is_noticed_by_the_judge(Rule::GuardRetried, 0..2000);
+fn the_independent_judge_notices_broken_rules() {
+    Orders::notices_by_the_judge(&[(Broken::RecordOutside, 0..2000), (Broken::GuardRetried, 0..2000)]);
 }

@@ -1,6 +1,12 @@
-//! The possible requests of one history, drawn before it begins. Several clerks can then send the same one.
+//! The possible requests of one history, drawn before it begins, so that several clerks can send the same one. The state that
+//! the clerks share, and their answers.
 
+use crate::harness::faults::Broken;
+use crate::histories::scene;
 use fencepost::derived_id;
+use std::sync::Mutex;
+use std::time::Duration;
+use tokio::time::{Instant, sleep};
 
 /// The orders and restocks with keys, and their products.
 pub struct Plan {
@@ -46,7 +52,7 @@ impl What {
 impl Plan {
     pub fn draw(rng: &mut fastrand::Rng, caller: String) -> Self {
         let count = rng.usize(2..=3);
-        let products = (0..count).map(|index| format!("{index}-{caller}").replace(['(', ')'], "-")).collect();
+        let products = (0..count).map(|index| format!("{index}-{caller}")).collect();
         let stocks = (0..count).map(|_| rng.i64(2..=9)).collect();
         let mut lines = |_| {
             let first = rng.usize(0..count);
@@ -94,5 +100,67 @@ impl Plan {
     pub fn record_id(&self, restock: usize) -> String {
         let route = "POST /products/{productId}/adjustments";
         derived_id(&[&self.caller, route, &Self::restock_key(restock)])
+    }
+}
+
+/// The part of the scene for these histories alone.
+pub struct Own {
+    pub plan: Plan,
+    pub broken: Broken,
+    /// In some histories, the clerks are away for days and records of keys end.
+    pub days: Option<Days>,
+}
+
+pub type Scene = scene::Scene<Own, Sent>;
+
+/// The absences of the clerks and the times of TTL, from random numbers of their own.
+pub struct Days(Mutex<fastrand::Rng>);
+
+impl Days {
+    /// One in four histories has them.
+    pub fn of(seed: u64) -> Option<Self> {
+        let mut rng = fastrand::Rng::with_seed(seed ^ 0xDA75_DA75);
+        (rng.u32(..4) == 0).then(|| Days(Mutex::new(rng)))
+    }
+
+    pub fn below(&self, bound: u64) -> u64 {
+        self.0.lock().expect("no panic while drawing").u64(0..bound)
+    }
+
+    /// Some clerks rest for about as long as a record is kept, some for longer than a tombstone.
+    pub async fn rest(&self) {
+        let hours = [0, 0, 23, 24, 25, 26, 8 * 24][usize::try_from(self.below(7)).expect("few")];
+        if hours > 0 {
+            sleep(Duration::from_hours(hours) + Duration::from_millis(self.below(3_600_000))).await;
+        }
+    }
+}
+
+/// One invocation of a function, and its answer.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub number: u64,
+    pub client: u64,
+    pub what: What,
+    pub began: Instant,
+    pub ended: Instant,
+    pub status: u16,
+    pub body: String,
+    pub etag: Option<String>,
+    pub replayed: bool,
+    pub conflicts: u32,
+}
+
+impl Sent {
+    pub fn is_unknown(&self) -> bool {
+        self.status == 504
+    }
+
+    pub fn is_refusal(&self) -> bool {
+        (400..500).contains(&self.status)
+    }
+
+    pub fn is_success(&self) -> bool {
+        matches!(self.status, 200 | 201)
     }
 }
