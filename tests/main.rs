@@ -7,22 +7,23 @@
 //! | update, create and delete race: all are acknowledged, none is lost | `core/crowds.rs` |
 //! | add: bounds, windows, lost answers, burns | `core/add.rs`, `core/add_rules.rs`, `core/crowds.rs` |
 //! | a lost answer, a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |
-//! | a page of a proxy, half an answer, a reset, a lying server | `core/garbled.rs`, `core/unruly.rs` |
+//! | a page of a proxy, half an answer, a reset, a lying server | `core/unruly.rs` |
 //! | a second send while the first is awaited; sends that overtake each other | `core/hedging.rs`, `core/out_of_order.rs` |
 //! | throttling for minutes | `core/storms.rs` |
 //! | a late copy of a replaced attempt | `core/succession/`, `shop/succession.rs` |
 //! | remembered items, a warm change in one request | `core/remembered.rs` |
-//! | deleted items, values that expire | `core/tombstones.rs`, `clocks/margin.rs` |
-//! | the difference of two items, keys with a sort key, derived records | `core/properties.rs`, `core/sort_keys.rs`, `core/derived.rs` |
+//! | deleted items, values that expire | `core/tombstones.rs`, `clocks/mod.rs` |
+//! | the difference of two items, keys with a sort key, derived records | `core/properties.rs`, `core/records.rs` |
 //! | **transactions and keys** | |
-//! | several items at once: refusals, bare adds, limits | `core/refusals.rs`, `core/anchors.rs`, `core/limits.rs`, `core/batches.rs` |
+//! | several items at once: refusals, bare adds, limits | `core/refusals.rs`, `core/anchors.rs`, `core/limits.rs` |
 //! | an idempotency key without HTTP | `core/idempotency.rs` |
 //! | an `Idempotency-Key` of a request, its repeat, its expiry | `devices/keys.rs`, `shop/exactly_once.rs`, `leases/keys.rs` |
 //! | a caller without a name | `requests/callers.rs` |
 //! | **leases** | |
 //! | a holder that was frozen or stopped for longer than its lease | `leases/processes.rs` |
 //! | lost answers and late copies of acquire, renew, release | `core/leases/lost_answers.rs`, `core/leases/late_copies.rs` |
-//! | fencing tokens rise; the row of a lease; clock skew | `core/leases/tokens.rs` |
+//! | fencing tokens rise | `histories/leases/`, `restore/leases.rs` |
+//! | the row of a lease; clock skew | `core/leases/tokens.rs` |
 //! | waiting for a lease | `core/leases/waiting.rs` |
 //! | work under a lease, renewed and released | `core/leases/work.rs` |
 //! | routes of `lease` and of `ensure-child` | `leases/routes.rs`, `leases/children.rs` |
@@ -54,7 +55,7 @@
 //! | queries, indexes, cursors, many keys | `listings/` |
 //! | **the SDK client** | |
 //! | connections, TLS, credentials | `core/connected.rs`, `core/pooled.rs`, `core/https.rs` |
-//! | futures are `Send` and small; handles print no secret | `core/futures.rs`, `core/printed.rs` |
+//! | futures are `Send` and small; handles print no secret | `core/handles.rs` |
 //! | **the repository** | |
 //! | permissions of the template: least privilege | `repository/permissions.rs` |
 //! | units and dollars of each route | `repository/costs.rs` |

@@ -3,12 +3,12 @@
 //! the case.
 
 use super::case::{Case, Given, How, Killed, Promise};
-use super::death::Fate;
 use super::devices::asked;
-use super::matrix::{Undisturbed, on_paused_time, play};
+use super::trial::Fate;
+use super::{Undisturbed, on_paused_time, play};
 use crate::harness::events::{Event, sample};
 use crate::harness::functions::{Alone, Functions, alone};
-use crate::harness::tombstone::bury_all;
+use crate::harness::states::bury_all;
 use crate::harness::world::World;
 use functions::operation::{IdempotencyKey, Operation};
 

@@ -6,7 +6,7 @@ use super::case::Promise::{Each, Nothing, Once};
 use super::case::{Case, Given, How, Killed, case};
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{DEVICES, Devices};
-use crate::harness::tombstone::bury;
+use crate::harness::states::bury;
 use crate::harness::world::World;
 use serde_json::json;
 

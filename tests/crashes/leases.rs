@@ -8,7 +8,7 @@ use super::devices::asked;
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{CHILDREN, Leasing};
-use crate::harness::tombstone::bury;
+use crate::harness::states::bury;
 use crate::harness::world::World;
 use serde_json::json;
 

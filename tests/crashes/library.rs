@@ -1,7 +1,7 @@
 //! Programs on the bare library die at each await point: work under a lease, and waiting for one.
 
-use super::death::{Estate, Fate, KILLED, Mortal, Seen};
-use super::matrix::on_paused_time;
+use super::on_paused_time;
+use super::trial::{Estate, Fate, KILLED, Mortal, Seen};
 use crate::harness::engine::{Engine, number};
 use crate::harness::faults::{Network, Rates, Wire, store_on};
 use crate::harness::functions::LEASES;

@@ -1,11 +1,10 @@
 //! Rules broken on purpose: the matrix notices each of them, as it notices a route without a case.
 
 use super::case::{Case, Given, How, Killed, Promise};
-use super::death::{Breaks, Fate};
 use super::mappings::QUEUE;
-use super::matrix::{Tally, Undisturbed, on_paused_time, play};
-use crate::harness::functions::{Devices, Leasing, Mappings, RECORDS, Shop, alone};
-use crate::harness::routes::{honours_key, routes_in_code};
+use super::trial::{Breaks, Fate};
+use super::{Tally, Undisturbed, on_paused_time, play};
+use crate::harness::functions::{Devices, Leasing, Mappings, RECORDS, Shop, alone, honours_key, routes_in_code};
 use fencepost_test::Request;
 use std::collections::BTreeMap;
 

@@ -7,7 +7,7 @@ use super::case::{Case, Given, Killed, case};
 use super::devices::asked;
 use crate::harness::events::{Event, event_of, load};
 use crate::harness::functions::{ORDERS, PRODUCTS, Shop};
-use crate::harness::tombstone::bury;
+use crate::harness::states::bury;
 use crate::harness::world::World;
 use fencepost::derived_id;
 use serde_json::json;

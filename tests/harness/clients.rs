@@ -73,18 +73,13 @@ pub fn client_that(engine: &Engine, way: impl Fn(usize) -> Way + Send + Sync + '
 pub enum Silent {
     Always,
     ForWrites,
-    ForWritesThatItApplies,
 }
 
-/// A client that gets no answer to these requests. They are not applied, unless the name says so.
+/// A client that gets no answer to these requests. They are not applied.
 pub fn client_without_answers(engine: &Engine, silent: Silent) -> Client {
     client_whose(engine, move |engine, _, operation, body| {
         let is_silent = silent == Silent::Always || operation != "GetItem";
-        if is_silent && silent != Silent::ForWritesThatItApplies {
-            return Reply::Never;
-        }
-        let answer = engine.answer(operation, body);
-        if is_silent && answer.0 == 200 { Reply::Never } else { answer.into() }
+        if is_silent { Reply::Never } else { engine.answer(operation, body).into() }
     })
 }
 

@@ -10,6 +10,9 @@ use std::time::SystemTime;
 
 pub use fencepost_test::{Asked, Engine, Step, Use, body_of, client_over, is_read, number, operation_of, response};
 
+pub static TEMPLATE: LazyLock<Template> =
+    LazyLock::new(|| Template::load(dev::workspace()).unwrap_or_else(|failure| panic!("{failure}")));
+
 /// A store over this client, under this clock and with these random numbers.
 pub fn store(
     client: &Client,
@@ -39,8 +42,6 @@ fn filled(engine: Engine, tables: &[(&str, &str)]) -> Engine {
 
 /// A table with this partition key, and with the indexes that template.yaml gives it.
 fn description(table: &str, key: &str) -> Value {
-    static TEMPLATE: LazyLock<Template> =
-        LazyLock::new(|| Template::load(dev::workspace()).unwrap_or_else(|failure| panic!("{failure}")));
     let part = |attribute: &KeyAttribute| json!({"AttributeName": attribute.name, "KeyType": attribute.role});
     let mut attributes = BTreeMap::from([(key, "S")]);
     let mut indexes = Vec::new();

@@ -1,15 +1,18 @@
-//! The functions as the tests set them up. Functions with a table in common stand together.
+//! The functions as the tests set them up, their routes, and their permissions in template.yaml compared with their
+//! actions. Functions with a table in common stand together.
 
 use super::clock::{Clock, TEN_O_CLOCK};
-use super::permissions::TEMPLATE;
+use super::engine::{TEMPLATE, Use};
 use aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use axum::Router;
 use fencepost::Store;
 use fencepost::lambda::respond;
 use fencepost::lease::Leases;
 use functions::function::{Environment, Event, Function};
+use functions::operation::{IdempotencyKey, Operation};
 use lambda_runtime::LambdaEvent;
 use std::cell::Cell;
+use std::collections::{BTreeMap, BTreeSet};
 use tokio::time::Instant;
 
 /// An event of API Gateway with Lambda's context of the invocation.
@@ -38,8 +41,13 @@ pub trait Functions: Sized {
         Clock::standing(TEN_O_CLOCK)
     }
 
+    /// Those of them that have routes.
+    fn together(&self) -> &Together;
+
     /// The answer of the function with the path of the event.
-    fn answer(&self, event: Invocation) -> impl Future<Output = ApiGatewayV2httpResponse>;
+    fn answer(&self, event: Invocation) -> impl Future<Output = ApiGatewayV2httpResponse> {
+        self.together().answer(event)
+    }
 }
 
 pub const DEVICES: &str = "Devices";
@@ -51,7 +59,7 @@ pub const LEASES: &str = "Leases";
 pub const CHILDREN: &str = "Children";
 
 /// Functions with routes, each with the environment of template.yaml.
-struct Together(Vec<One>);
+pub struct Together(Vec<One>);
 
 struct One(&'static Function, Router);
 
@@ -98,8 +106,8 @@ impl Functions for Devices {
         Devices(Together::of(Self::NAMES, store_of))
     }
 
-    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        self.0.answer(event).await
+    fn together(&self) -> &Together {
+        &self.0
     }
 }
 
@@ -119,8 +127,8 @@ impl Functions for Shop {
         Clock::ticking(TEN_O_CLOCK + fastrand::u64(..1_000_000))
     }
 
-    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        self.0.answer(event).await
+    fn together(&self) -> &Together {
+        &self.0
     }
 }
 
@@ -144,8 +152,8 @@ impl Functions for Mappings {
         Clock::standing(TEN_O_CLOCK + 3_600_000)
     }
 
-    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        self.hosts.answer(event).await
+    fn together(&self) -> &Together {
+        &self.hosts
     }
 }
 
@@ -169,8 +177,8 @@ impl Functions for Leasing {
         Clock::running_since(Instant::now())
     }
 
-    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        self.functions.answer(event).await
+    fn together(&self) -> &Together {
+        &self.functions
     }
 }
 
@@ -218,7 +226,68 @@ impl Functions for Alone {
         Alone(Together::of(Self::names(), store_of))
     }
 
-    async fn answer(&self, event: Invocation) -> ApiGatewayV2httpResponse {
-        self.0.answer(event).await
+    fn together(&self) -> &Together {
+        &self.0
     }
+}
+
+/// The operations allowed to a function by the template. Outside AWS a table is called by its logical id.
+pub fn allowed(name: &str) -> BTreeSet<Use> {
+    let allowed_to = |function: &dev::template::Function| {
+        let of_dynamodb = function.permissions.iter().filter_map(|permission| {
+            let operation = permission.action.strip_prefix("dynamodb:")?.to_owned();
+            Some(Use { operation, table: permission.resource.clone() })
+        });
+        of_dynamodb.collect::<BTreeSet<_>>()
+    };
+    TEMPLATE.functions.iter().filter(|function| function.name == name).flat_map(allowed_to).collect()
+}
+
+/// Each action that was taken without permission.
+pub fn missing(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<String> {
+    let missing = used.difference(allowed);
+    missing
+        .map(|Use { operation, table }| {
+            format!("template.yaml: {name} does dynamodb:{operation} on {table}, which its Policies do not allow")
+        })
+        .collect()
+}
+
+/// Each permission that was never used.
+pub fn unused(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<String> {
+    let unused = allowed.difference(used);
+    unused
+        .map(|Use { operation, table }| {
+            format!(
+                "template.yaml: {name} was never seen to do dynamodb:{operation} on {table}; drive the state that needs it \
+                 (a key's repeat, its expired record, a keyed change that changes nothing), or take it out of its Policies"
+            )
+        })
+        .collect()
+}
+
+/// Fails on an action that the template allows to none of these functions.
+pub fn assert_allowed(names: &[&str], used: &BTreeSet<Use>) {
+    let allowed = names.iter().flat_map(|name| allowed(name)).collect();
+    let complaints = missing(&names.join(" or "), &allowed, used);
+    assert!(complaints.is_empty(), "{complaints:#?}");
+}
+
+/// The routes of each HTTP function, from its code. A function without HTTP routes is not listed.
+pub fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
+    let of = |function: &functions::function::Function| -> BTreeSet<String> {
+        function.routes().iter().map(|route| route.at.to_owned()).collect()
+    };
+    let all = functions::ALL.iter().map(|function| (function.name, of(function)));
+    all.filter(|(_, routes)| !routes.is_empty()).collect()
+}
+
+/// Every route of every function.
+pub fn all_routes() -> impl Iterator<Item = Operation> {
+    functions::ALL.iter().flat_map(functions::function::Function::routes)
+}
+
+/// Whether a route honours an idempotency key. All other changing routes refuse it.
+pub fn honours_key(route: &str) -> bool {
+    all_routes().any(|known| known.at == route && known.key == IdempotencyKey::Honoured)
 }

@@ -1,8 +1,9 @@
-//! The states of items, as rows and answers tell them.
+//! The states of items, as rows and answers tell them, and rows that become tombstones.
 
+use super::engine::{self, Engine};
 use fencepost::ItemVersion;
 use judges::register::Version;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 /// The number of an attribute, if it has one.
 pub fn number(row: &Value, name: &str) -> Option<u64> {
@@ -13,4 +14,23 @@ pub fn number(row: &Value, name: &str) -> Option<u64> {
 pub fn version(at: ItemVersion) -> Version {
     let row = at.incarnation.as_bytes().try_into().expect("a row of Fencepost");
     Version { row, number: at.version.get() }
+}
+
+/// Makes the row a tombstone, as a delete leaves it.
+pub fn bury(engine: &Engine, table: &str, id: &str) {
+    let key = engine.key_of(table);
+    let row = engine.row(table, &key, id);
+    let mut tombstone = json!({"_purgeAt": {"N": "1772971200"}});
+    for kept in [key.as_str(), "_incarnation", "_writes"] {
+        tombstone[kept] = row[kept].clone();
+    }
+    tombstone["_version"] = json!({"N": (engine::number(&row, "_version") + 1).to_string()});
+    engine.raw("PutItem", &json!({"TableName": table, "Item": tombstone}));
+}
+
+/// Makes the row of this id a tombstone in each of these tables where it has a version.
+pub fn bury_all(engine: &Engine, tables: &[(&str, &str)], id: &str) {
+    for (table, _) in tables.iter().filter(|(table, key)| !engine.row(table, key, id)["_version"].is_null()) {
+        bury(engine, table, id);
+    }
 }

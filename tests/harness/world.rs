@@ -7,7 +7,7 @@ use super::engine::{Asked, Engine, Use, is_read, with_indexed_tables};
 use super::events::Event;
 use super::faults::{Network, Wire, store_on};
 use super::functions::Functions;
-use super::permissions::assert_allowed;
+use super::functions::assert_allowed;
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
 use aws_sdk_dynamodb::Client;
 use fencepost::Store;

@@ -1,7 +1,6 @@
 //! The routes of each function: which events and which stored items a search may make for them.
 
-use super::engine::{KEY, Rows};
-use super::functions::Functions;
+use super::functions::{Functions, KEY, Rows};
 use super::shape::{Shape, any_magnitude, near};
 use fastrand::Rng;
 use serde_json::{Value, json};
@@ -172,22 +171,8 @@ fn request(route: &str, body: &str, is_base64: bool, key: Option<&str>) -> Strin
         "requestContext": {"http": {"method": method, "path": path}, "authorizer": {"iam": {"userArn": "arn:aws:iam::1:role/a"}}},
         "queryStringParameters": query, "isBase64Encoded": is_base64,
     });
-    event["body"] = if is_base64 { json!(base64(body.as_bytes())) } else { json!(body) };
+    event["body"] = if is_base64 { json!(aws_smithy_types::base64::encode(body)) } else { json!(body) };
     event.to_string()
-}
-
-fn base64(bytes: &[u8]) -> String {
-    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len() / 3 * 4 + 4);
-    for chunk in bytes.chunks(3) {
-        let number = (0..3).fold(0, |number, index| number << 8 | u32::from(chunk.get(index).copied().unwrap_or(0)));
-        for digit in 0..4 {
-            let is_padding = digit > chunk.len();
-            let value = number >> (18 - 6 * digit) & 63;
-            text.push(if is_padding { '=' } else { char::from(DIGITS[value as usize]) });
-        }
-    }
-    text
 }
 
 /// Whether the request has a key, and how often its write loses a race.
@@ -289,64 +274,62 @@ fn child(input: &Input, base: &Base, is_there: bool) -> Made {
 /// 64 MB.
 pub const PEAK: u64 = 48 * 1024 * 1024;
 
-macro_rules! case {
-    ($function:literal, $name:literal, $make:expr) => {
-        Case { function: $function, name: $name, make: $make }
-    };
+const fn case(function: &'static str, name: &'static str, make: fn(&Input, &Base) -> Made) -> Case {
+    Case { function, name, make }
 }
 
 pub const CASES: &[Case] = &[
-    case!("device-state", "create", |input, _| create_device(input, PLAIN)),
-    case!("device-state", "create with a key", |input, _| create_device(input, KEYED)),
-    case!("device-state", "create where one is", |input, base| Made {
+    case("device-state", "create", |input, _| create_device(input, PLAIN)),
+    case("device-state", "create with a key", |input, _| create_device(input, KEYED)),
+    case("device-state", "create where one is", |input, base| Made {
         rows: on_device(input, base, "GET /devices/d", "", PLAIN).rows,
         ..create_device(input, REFUSED)
     }),
-    case!("device-state", "get", |input, base| on_device(input, base, "GET /devices/d", "", PLAIN)),
-    case!("device-state", "patch", |input, base| patch_device(input, base, PLAIN)),
-    case!("device-state", "patch with a key", |input, base| patch_device(input, base, KEYED)),
-    case!("device-state", "patch after a lost race", |input, base| patch_device(&input.of_ours(), base, REFUSED)),
-    case!("device-state", "patch with a key after a lost race", |input, base| {
+    case("device-state", "get", |input, base| on_device(input, base, "GET /devices/d", "", PLAIN)),
+    case("device-state", "patch", |input, base| patch_device(input, base, PLAIN)),
+    case("device-state", "patch with a key", |input, base| patch_device(input, base, KEYED)),
+    case("device-state", "patch after a lost race", |input, base| patch_device(&input.of_ours(), base, REFUSED)),
+    case("device-state", "patch with a key after a lost race", |input, base| {
         patch_device(&input.of_ours(), base, KEYED_AND_REFUSED)
     }),
-    case!("device-state", "patch of an item of others after a lost race", |input, base| {
+    case("device-state", "patch of an item of others after a lost race", |input, base| {
         patch_device(input, base, REFUSED)
     }),
-    case!("device-state", "patch of an item of others with a key after a lost race", |input, base| {
+    case("device-state", "patch of an item of others with a key after a lost race", |input, base| {
         patch_device(input, base, KEYED_AND_REFUSED)
     }),
-    case!("device-state", "configure", |input, base| {
+    case("device-state", "configure", |input, base| {
         on_device(input, base, "PUT /devices/d/config", &input.free_form(), PLAIN)
     }),
-    case!("device-state", "configure with a key", |input, base| {
+    case("device-state", "configure with a key", |input, base| {
         on_device(input, base, "PUT /devices/d/config", &input.free_form(), KEYED)
     }),
-    case!("device-state", "adjust", |input, base| {
+    case("device-state", "adjust", |input, base| {
         let body = r#"{"attribute":"x","by":1,"max":100,"onLimit":"clamp"}"#;
         on_device(input, base, "POST /devices/d/adjustments", body, if input.is_deep { KEYED } else { PLAIN })
     }),
-    case!("device-state", "set the status", |input, base| {
+    case("device-state", "set the status", |input, base| {
         let with = if input.is_deep { KEYED } else { PLAIN };
         on_device(input, base, "PUT /devices/d/status", r#"{"status":"offline"}"#, with)
     }),
-    case!("inventory", "create", |input, base| {
+    case("inventory", "create", |input, base| {
         of_small_row(input, "PUT /products/p", r#""stock":1"#, ("Products", &base.product), REFUSED)
     }),
-    case!("inventory", "adjust", |input, base| {
+    case("inventory", "adjust", |input, base| {
         of_small_row(input, "POST /products/p/adjustments", r#""by":1"#, ("Products", &base.product), PLAIN)
     }),
-    case!("place-order", "place", |input, base| order(input, base, 0)),
-    case!("place-order", "place after a lost race", |input, base| order(input, base, 1)),
-    case!("place-order", "cancel", |input, base| stored_order(input, base, "POST /orders/o/cancellation", 0)),
-    case!("place-order", "list", |input, base| stored_order(input, base, "GET /orders?userId=u&limit=100", 0)),
-    case!("host-mapping", "register", |input, base| {
+    case("place-order", "place", |input, base| order(input, base, 0)),
+    case("place-order", "place after a lost race", |input, base| order(input, base, 1)),
+    case("place-order", "cancel", |input, base| stored_order(input, base, "POST /orders/o/cancellation", 0)),
+    case("place-order", "list", |input, base| stored_order(input, base, "GET /orders?userId=u&limit=100", 0)),
+    case("host-mapping", "register", |input, base| {
         let members = r#""cellId":"c","instanceId":"i","creationTimestamp":"2020-01-01T00:00:00Z""#;
         of_small_row(input, "PUT /mappings/192.0.2.1", members, ("Mappings", &base.mapping), REFUSED)
     }),
-    case!("delete-mapping", "batch", |input, _| batch(input)),
-    case!("lease", "acquire", |input, base| {
+    case("delete-mapping", "batch", |input, _| batch(input)),
+    case("lease", "acquire", |input, base| {
         of_small_row(input, "PUT /leases/l", r#""holder":"h","ttlSeconds":9"#, ("Leases", &base.mapping), KEYED)
     }),
-    case!("ensure-child", "ensure", |input, base| child(input, base, false)),
-    case!("ensure-child", "ensure where one is", |input, base| child(input, base, true)),
+    case("ensure-child", "ensure", |input, base| child(input, base, false)),
+    case("ensure-child", "ensure where one is", |input, base| child(input, base, true)),
 ];

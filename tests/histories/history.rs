@@ -9,6 +9,7 @@ use crate::harness::seeds::{self, Broke};
 use crate::harness::total::Total;
 use fencepost::Failure;
 use judges::linearizable;
+use std::any::type_name;
 use std::ops::Range;
 use tokio::time::Instant;
 
@@ -82,6 +83,7 @@ pub trait History: Sized {
 
     /// Plays the sample, or the histories that the environment names. Every history must hold.
     fn holds() {
+        println!("{}:", type_name::<Self>());
         let Some(total) = seeds::play(Self::SAMPLE, |seeds| Self::explore(seeds, Broken::Nothing, By::All)) else {
             return;
         };
@@ -106,7 +108,7 @@ pub trait History: Sized {
     /// Breaks each of these rules, and looks for this harm in the histories of these seeds.
     fn notices(rules: &[(Broken, Range<u64>, &str)]) {
         for (broken, seeds, harm) in rules {
-            println!("{broken:?}: {harm}");
+            println!("{} without {broken:?}: {harm}", type_name::<Self>());
             let is_harm =
                 |why: &str| why.split("; ").any(|found| found.trim_start_matches("it panicked: ").starts_with(harm));
             seeds::is_noticed(seeds.clone(), |seeds| Self::explore(seeds, *broken, By::All), is_harm);
@@ -116,7 +118,7 @@ pub trait History: Sized {
     /// Breaks each of these rules, and looks for a history of these seeds that the judge alone rejects.
     fn notices_by_the_judge(rules: &[(Broken, Range<u64>)]) {
         for (broken, seeds) in rules {
-            println!("{broken:?}, by the judge");
+            println!("{} without {broken:?}, by the judge", type_name::<Self>());
             let is_harm = |why: &str| why.starts_with(linearizable::NO_ORDER);
             seeds::is_noticed(seeds.clone(), |seeds| Self::explore(seeds, *broken, By::Judge), is_harm);
         }

@@ -1,7 +1,7 @@
 //! Parts of files that are derived from `FUNCTION`. Each stands between two marks in its file.
 
 use super::files::{Complaints, read, root, template};
-use crate::harness::routes::all_routes;
+use crate::harness::functions::all_routes;
 use functions::function::{Event, Function, Variable};
 use functions::operation::IdempotencyKey;
 use std::collections::BTreeSet;

@@ -5,8 +5,7 @@ use super::files::{
     template,
 };
 use crate::harness::engine::Engine;
-use crate::harness::functions::environment_of;
-use crate::harness::routes::all_routes;
+use crate::harness::functions::{all_routes, environment_of};
 use fencepost::Store;
 use functions::function::{Environment, Event};
 use std::cell::RefCell;

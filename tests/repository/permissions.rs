@@ -5,10 +5,9 @@
 
 use crate::crashes::alone::cases_of;
 use crate::crashes::case::{Case, Killed};
-use crate::harness::engine::Use;
+use crate::harness::engine::{TEMPLATE, Use};
 use crate::harness::events::{Event, event_of, sample};
-use crate::harness::functions::{Alone, Devices, Leasing, Mappings, Shop, alone};
-use crate::harness::permissions::{TEMPLATE, allowed, missing, unused};
+use crate::harness::functions::{Alone, Devices, Leasing, Mappings, Shop, allowed, alone, missing, unused};
 use crate::harness::world::World;
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};

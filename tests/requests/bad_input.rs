@@ -6,7 +6,7 @@
 use super::Api;
 use crate::harness::contract::resolve;
 use crate::harness::events::{Event, sample};
-use crate::harness::routes::all_routes;
+use crate::harness::functions::all_routes;
 use dev::openapi;
 use functions::operation::{IdempotencyKey, Operation};
 use serde_json::{Value, json};

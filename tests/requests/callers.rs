@@ -2,7 +2,7 @@
 
 use super::Api;
 use crate::harness::events::{authorizers_that_name_nobody, sample};
-use crate::harness::routes::all_routes;
+use crate::harness::functions::all_routes;
 use functions::operation::IdempotencyKey;
 
 #[tokio::test]

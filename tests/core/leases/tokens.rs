@@ -1,4 +1,4 @@
-//! Tokens rise across release, expiry and removal. The row has the attributes of the contract.
+//! The row of a lease has the attributes of the contract, and its end by clocks that differ.
 
 use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};

@@ -1,8 +1,8 @@
 //! Transactions: the first attempt is refused and lands while the next one is on its way.
 
-use super::rows::{left, stock, take_or_halve, with_shelf};
 use super::{
-    NOTES, Note, Told, account, assert_told_is_stored, by_transaction, deposit, fill, forget, note, with_accounts,
+    NOTES, Note, Told, account, assert_told_is_stored, before_the_second, both, both_with_the_note, by_transaction,
+    deposit, fill, forget, left, note, one, poorer_for_a_while, stock, take_or_halve, with_accounts, with_shelf,
 };
 use crate::core::accounts::{Account, TABLE};
 use crate::harness::clients::{client_whose, client_whose_first_write, step_in_conflict};
@@ -40,8 +40,7 @@ async fn a_transaction_that_creates_and_adds_is_answered_by_the_attempt_that_was
         assert_eq!(number(&before[1], "balance") - number(&after[1], "balance"), amount);
         amount
     };
-    let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
-    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_with_note, answer).await;
+    assert_told_is_stored(Moments::all(), with_accounts, poorer_for_a_while(), rows, take_with_note, answer).await;
 }
 
 /// Moves all of `a-1`, but 30 at most, to `a-2`. The first add remembers.
@@ -73,9 +72,7 @@ async fn move_unless_above(most: i64, client: &Client) -> Told<i64> {
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_of_adds_is_answered_by_the_attempt_that_was_committed() {
-    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
-    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take_by_adds, moved).await;
+    assert_told_is_stored(Moments::all(), with_accounts, poorer_for_a_while(), both, take_by_adds, moved).await;
 }
 
 /// The amount moved from the first account to the second.
@@ -112,9 +109,8 @@ async fn an_attempt_whose_rows_the_next_one_leaves_alone_is_not_applied_beside_i
         accounts.into_iter().chain(["n-1", "n-2"].map(|id| note(engine, id))).collect()
     };
     let answer = |_: &[Value], after: &[Value]| if after[2]["amount"].is_object() { "n-1" } else { "n-2" };
-    let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
     let take = async |client: &Client| take_from_either(&Note { amount: 30 }, client).await;
-    let known = assert_told_is_stored(Moments::all(), with_accounts, rival, rows, take, answer).await;
+    let known = assert_told_is_stored(Moments::all(), with_accounts, poorer_for_a_while(), rows, take, answer).await;
     assert_eq!(known, Moments::all().count(), "the burn of the first attempt proves what became of it");
 }
 
@@ -178,26 +174,30 @@ fn account_that_paid(before: &[Value], after: &[Value]) -> &'static str {
 /// The row removed by the first attempt leaves no trace.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_an_open_attempt_may_have_removed_itself_does_not_deny_it() {
-    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];
-    let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
     let redeem = async |client: &Client| redeem(false, client).await;
-    assert_told_is_stored(Moments::all(), with_a_loose_note, rival, rows, redeem, account_that_paid).await;
+    assert_told_is_stored(
+        Moments::all(),
+        with_a_loose_note,
+        poorer_for_a_while(),
+        both_with_the_note,
+        redeem,
+        account_that_paid,
+    )
+    .await;
 }
 
 /// Another program sets the note back as it was, but keeps the memory.
 #[tokio::test(start_paused = true)]
 async fn a_removal_demands_that_the_row_does_not_remember_an_open_attempt() {
-    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
     let set_back = |engine: &Engine| {
-        let request = json!({"TableName": NOTES, "Key": {"noteId": {"S": "n-1"}}, "UpdateExpression": "SET amount = :a, #v = :v",
-            "ConditionExpression": "amount = :zero", "ExpressionAttributeNames": {"#v": "_version"},
+        let request = json!({"TableName": NOTES, "Key": {"noteId": {"S": "n-1"}},
+            "UpdateExpression": "SET amount = :a, #v = :v", "ConditionExpression": "amount = :zero", "ExpressionAttributeNames": {"#v": "_version"},
             "ExpressionAttributeValues": {":a": {"N": "30"}, ":v": {"N": "1"}, ":zero": {"N": "0"}}});
         engine.answer("UpdateItem", request.to_string().as_bytes());
     };
-    let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
-    let rival = Rival { after: set_back, ..rival };
+    let rival = Rival { after: set_back, ..poorer_for_a_while() };
     let redeem = async |client: &Client| redeem(true, client).await;
-    assert_told_is_stored(Moments::all(), with_a_loose_note, rival, rows, redeem, account_that_paid).await;
+    assert_told_is_stored(Moments::all(), with_a_loose_note, rival, both, redeem, account_that_paid).await;
 }
 
 fn balance(account: Option<Versioned<Account>>) -> i64 {
@@ -227,28 +227,22 @@ async fn move_or_promise(client: &Client) -> Told<&'static str> {
 /// The burn of the first attempt finds a row that has forgotten its outcome.
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_its_row_may_have_forgotten_is_not_followed_by_one_that_leaves_that_row_alone() {
-    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2"), note(engine, "n-1")];
     let answer = |_: &[Value], after: &[Value]| if after[2]["amount"].is_object() { "promised" } else { "moved" };
     let rival = Rival { after: forget, ..Rival::of(|engine| fill(engine, 40), |engine| fill(engine, -40)) };
-    assert_told_is_stored(Moments::all(), with_accounts, rival, rows, move_or_promise, answer).await;
+    assert_told_is_stored(Moments::all(), with_accounts, rival, both_with_the_note, move_or_promise, answer).await;
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_transaction_of_adds_that_its_row_may_have_forgotten_is_not_followed_by_another() {
-    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let rival = Rival { after: forget, ..Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30)) };
-    let before_the_second = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
-    assert_told_is_stored(before_the_second, with_accounts, rival, rows, take_by_adds, moved).await;
+    let rival = Rival { after: forget, ..poorer_for_a_while() };
+    assert_told_is_stored(before_the_second(), with_accounts, rival, both, take_by_adds, moved).await;
 }
 
 /// The first account remembers. The cancellation of the second attempt names only the other one, which is full.
 #[tokio::test(start_paused = true)]
 async fn an_attempt_that_was_committed_is_found_although_the_cancellation_of_the_next_one_does_not_show_its_row() {
-    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let rival = Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30));
-    let rival = Rival { after: |engine| fill(engine, 920), names_last: true, ..rival };
-    let before_the_second = Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
-    assert_told_is_stored(before_the_second, with_accounts, rival, rows, move_unless_full, moved).await;
+    let rival = Rival { after: |engine| fill(engine, 920), names_last: true, ..poorer_for_a_while() };
+    assert_told_is_stored(before_the_second(), with_accounts, rival, both, move_unless_full, moved).await;
 }
 
 /// Moves as much from `a-1` to `a-2` as these have and can take, but 30 at most, and leaves a note of it.
@@ -302,12 +296,9 @@ async fn an_attempt_that_was_committed_is_told_although_a_row_that_is_read_with_
 /// After the second copy, everything is throttled until the deadline: no row proves the copy.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_ends_without_an_answer_while_an_earlier_attempt_may_have_been_applied_is_unknown() {
-    let before_the_second = || Moments::all().filter(|moments| (moments.rival, moments.copy) == (1, 1));
     let throttling = |rival| Rival { throttles: true, ..rival };
-    let rows = |engine: &Engine| vec![account(engine, "a-1")];
     let rival = throttling(Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40)));
-    assert_told_is_stored(before_the_second(), with_shelf, rival, rows, take_or_halve, left).await;
-    let rows = |engine: &Engine| vec![account(engine, "a-1"), account(engine, "a-2")];
-    let rival = throttling(Rival::of(|engine| deposit(engine, -30), |engine| deposit(engine, 30)));
-    assert_told_is_stored(before_the_second(), with_accounts, rival, rows, take_by_adds, moved).await;
+    assert_told_is_stored(before_the_second(), with_shelf, rival, one, take_or_halve, left).await;
+    let rival = throttling(poorer_for_a_while());
+    assert_told_is_stored(before_the_second(), with_accounts, rival, both, take_by_adds, moved).await;
 }

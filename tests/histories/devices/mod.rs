@@ -1,8 +1,8 @@
 //! Histories of one item: adds, changes, transactions, deletes, creates, TTL and every fault at once. Every promise
 //! about the item is checked.
 //!
-//! Reading order: [`ledger`], [`writer`], [`Devices`]. The rules broken at the end show that the checks and the
-//! independent judge notice.
+//! Reading order: [`writer`], [`Devices`]. The rules broken at the end show that the checks and the independent judge
+//! notice.
 
 use super::history::{self, History};
 use super::item::{Operation, State, Timeline, Told, happened};

@@ -271,9 +271,9 @@ fn renewal(done: &Done) -> Op {
 /// Made-up stories of one lease that the judge must accept or reject.
 mod tests {
     use super::{Acquirer, Lease, Op, Told, Under};
-    use judges::made_up::{self, assert_no_order, assert_order};
+    use judges::linearizable::{self, assert_no_order, assert_order};
 
-    type Line = made_up::Line<Op, Told>;
+    type Line = linearizable::Line<Op, Told>;
 
     /// Two leaders. Each acquires only once, unless a number says otherwise.
     const ONE: u64 = 1;

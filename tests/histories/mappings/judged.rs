@@ -6,8 +6,7 @@ use super::plan::{Sent, Told, What};
 use crate::harness::faults::Applied;
 use crate::harness::functions::MAPPINGS;
 use crate::histories::scene::TTL;
-use judges::linearizable::{self, Object, Seen};
-use judges::made_up::assert_no_order;
+use judges::linearizable::{self, Object, Seen, assert_no_order};
 use tokio::time::Instant;
 
 /// The first client number for messages of the queue.

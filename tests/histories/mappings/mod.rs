@@ -1,8 +1,7 @@
 //! Histories of addresses: instances are registered and deleted late, twice and in any order. Every promise is checked.
 //!
-//! [`orders`] plays all orders of a few changes. The other histories play random ones under every fault. Reading order:
-//! [`plan`], [`client`], [`Mappings`], then the checks in [`checks`] and the independent judge in [`judged`]. The tests
-//! at the end show that both notice mistakes.
+//! Reading order: [`plan`], [`client`], [`Mappings`], then the checks in [`checks`] and the independent judge in
+//! [`judged`]. The tests at the end show that both notice mistakes. The models play all orders of a few changes.
 
 use super::history::History;
 use super::scene::{ALL_HAS_ARRIVED, EPOCH, STORM, TTL, calm, rates};

@@ -2,7 +2,7 @@
 //! checked.
 //!
 //! Reading order: [`plan`], [`clerk`], [`Orders`], then the checks in [`checks`] and the independent judge in
-//! [`judged`]. The rules broken at the end and the callers in [`wrong`] show that both notice mistakes.
+//! [`judged`]. The rules broken at the end, some of them by [`clerk::Wrong`], show that both notice mistakes.
 
 use super::history::{self, History};
 use super::scene::{EPOCH, STORM, TTL, calm, rates, work_together};

@@ -268,24 +268,20 @@ mod tests {
     }
 
     #[test]
-    fn a_write_skew_is_a_cycle_of_two_unseen_appends() {
-        let skew = [did(1, &[(X, &[]), (Y, &[])], &[X]), did(2, &[(X, &[]), (Y, &[])], &[Y])];
-        let expected = "write skew; 1 read y without what 2 appended; 2 read x without what 1 appended";
-        assert_eq!(judged(&skew, &[1], &[2]), [expected]);
-    }
-
-    #[test]
-    fn a_read_skew_is_a_cycle_with_one_unseen_append() {
+    fn a_cycle_is_named_after_its_unseen_appends_and_other_anomalies_after_what_is_there() {
+        let nothing: &[(List, &[u64])] = &[(X, &[]), (Y, &[])];
+        let skew = [did(1, nothing, &[X]), did(2, nothing, &[Y])];
+        let named = "write skew; 1 read y without what 2 appended; 2 read x without what 1 appended";
+        assert_eq!(judged(&skew, &[1], &[2]), [named]);
         let skew = [did(1, &[], &[X, Y]), did(2, &[(X, &[1]), (Y, &[])], &[])];
-        let expected = "read skew; 2 read in x what 1 appended; 2 read y without what 1 appended";
-        assert_eq!(judged(&skew, &[1], &[1]), [expected]);
-    }
-
-    #[test]
-    fn appends_in_two_orders_are_a_circle_of_information() {
+        let named = "read skew; 2 read in x what 1 appended; 2 read y without what 1 appended";
+        assert_eq!(judged(&skew, &[1], &[1]), [named]);
         let circle = [did(1, &[], &[X, Y]), did(2, &[], &[X, Y])];
-        let expected = "circular information flow; 2 appended to x after 1; 1 appended to y after 2";
-        assert_eq!(judged(&circle, &[1, 2], &[2, 1]), [expected]);
+        let named = "circular information flow; 2 appended to x after 1; 1 appended to y after 2";
+        assert_eq!(judged(&circle, &[1, 2], &[2, 1]), [named]);
+        assert_eq!(judged(&[did(1, &[], &[X])], &[1, 1], &[]), ["double append: x has 1 twice"]);
+        let torn = [did(1, &[], &[X]), did(2, &[], &[X]), did(3, &[(X, &[2])], &[])];
+        assert_eq!(judged(&torn, &[1, 2], &[]), ["torn order: two reads of x disagree"]);
     }
 
     #[test]
@@ -298,11 +294,6 @@ mod tests {
     }
 
     #[test]
-    fn a_double_append_is_seen_in_the_list_itself() {
-        assert_eq!(judged(&[did(1, &[], &[X])], &[1, 1], &[]), ["double append: x has 1 twice"]);
-    }
-
-    #[test]
     fn a_dirty_read_is_one_of_what_was_not_committed_also_where_it_is_gone_at_the_end() {
         let refused = Transaction { told: Told::NotCommitted, ..did(1, &[], &[X]) };
         let reader = did(2, &[(X, &[1])], &[]);
@@ -312,12 +303,6 @@ mod tests {
         let unknown = Transaction { told: Told::Unknown, ..refused };
         assert_eq!(judged(&[unknown.clone(), reader.clone()], &[1], &[]), [""; 0]);
         assert_eq!(judged(&[unknown, reader], &[], &[]), expected);
-    }
-
-    #[test]
-    fn two_reads_that_disagree_about_the_order_are_torn() {
-        let both = [did(1, &[], &[X]), did(2, &[], &[X]), did(3, &[(X, &[2])], &[])];
-        assert_eq!(judged(&both, &[1, 2], &[]), ["torn order: two reads of x disagree"]);
     }
 
     #[test]

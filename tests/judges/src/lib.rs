@@ -3,9 +3,8 @@
 //!
 //! [`linearizable`] asks `stateright` whether one order of the operations on an object explains all answers.
 //! [`register`] models an item: a register with reads, compare-and-set, adds and deletes. [`cycles`] looks for cycles
-//! of dependencies between transactions over several items. [`made_up`] shows which histories a judge accepts.
+//! of dependencies between transactions over several items.
 
 pub mod cycles;
 pub mod linearizable;
-pub mod made_up;
 pub mod register;
