@@ -34,7 +34,7 @@
 //! | faults, and the end of Lambda's time | `devices/faults.rs` |
 //! | stock is never sold twice; many buyers; a hot product | `shop/crowd.rs` |
 //! | orders page by page | `shop/listings.rs` |
-//! | newest instance wins; a late delete; messages of a queue | `mappings/story.rs`, `mappings/batches.rs`, `mappings/events.rs`, `mappings/lost_answers.rs` |
+//! | newest instance wins; a late delete; messages of a queue | `mappings/story.rs`, `mappings/batches.rs`, `mappings/lost_answers.rs` |
 //! | requests per route | `shop/budgets.rs`, `leases/budgets.rs`, `mappings/budgets.rs` |
 //! | metrics, traces, log lines | `devices/metrics.rs`, `devices/traces.rs`, `mappings/processes.rs`, `core/spans.rs` |
 //! | processes over sockets that lose answers | `devices/over_http.rs`, `devices/lost_answers.rs` |

@@ -54,9 +54,8 @@ impl Event {
         load("device-state-get")
     }
 
-    /// With the tag in the file's `If-Match` left out.
     pub fn delete() -> Self {
-        load("device-state-delete").without_header("if-match")
+        load("device-state-delete")
     }
 
     pub fn patch_state() -> Self {

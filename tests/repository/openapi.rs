@@ -215,8 +215,14 @@ fn document() -> (BTreeMap<String, Map<String, Value>>, Map<String, Value>) {
         let Event::Http { tag, .. } = function.event else { continue };
         for operation in function.routes() {
             let (method, path) = operation.at.split_once(' ').expect("a method and a path");
-            let event = events.values().find(|event| event["routeKey"] == operation.at).unwrap_or(&Value::Null);
-            let described = described(&operation, tag.0, event, &mut named);
+            let event = events.values().find(|event| event["routeKey"] == operation.at).cloned();
+            let event = event.unwrap_or_else(|| {
+                // Without an event of its own, a GET or a DELETE has the path of another operation.
+                let is_sibling =
+                    |event: &&Value| event["routeKey"].as_str().is_some_and(|at| at.ends_with(&format!(" {path}")));
+                json!({"pathParameters": events.values().find(is_sibling).map(|event| &event["pathParameters"])})
+            });
+            let described = described(&operation, tag.0, &event, &mut named);
             paths.entry(path.to_owned()).or_default().insert(method.to_lowercase(), described);
         }
     }

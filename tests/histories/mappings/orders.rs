@@ -42,7 +42,7 @@ impl Doors {
             register: load("host-mapping-register"),
             get: load("host-mapping-get"),
             delete: load("host-mapping-delete"),
-            batch: load("delete-mapping-deleted"),
+            batch: load("delete-mapping-superseded"),
             engine,
         }
     }
