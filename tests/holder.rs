@@ -10,9 +10,7 @@
 #![allow(clippy::disallowed_methods, reason = "it makes the clock of its store")]
 
 use fencepost::lease::{LeaseTerms, Unfinished};
-use fencepost::{
-    Clock, Error, Failure, FencingToken, Reads, Record, RetryPolicy, Source, Store, Table, Transactions, UpdateError,
-};
+use fencepost::{Clock, Error, Failure, FencingToken, Reads, Record, RetryPolicy, Source, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::path::PathBuf;
@@ -34,7 +32,7 @@ impl Count {
 
 struct Writer {
     items: Table<Count>,
-    transactions: Transactions,
+    store: Store,
 }
 
 impl Writer {
@@ -54,7 +52,7 @@ impl Writer {
         let mut reads = Reads::new();
         let item = reads.item("item", &self.items, "item-1");
         let lease = reads.lease("lease", token);
-        let written = self.transactions.transact_with_retry(reads, |attempt| {
+        let written = self.store.transact_with_retry(reads, |attempt| {
             let Some(count) = attempt.get(item)? else { return Err(Error::Refused(())) };
             attempt.require(lease)?;
             attempt.update_at(item, &count.value.one_more(token))?;
@@ -105,7 +103,7 @@ async fn main() -> Result<(), Source> {
     let (kind, how, clock) = (argument()?, argument()?, argument()?);
     let store = store(clock.into());
     let leases = store.leases("Leases");
-    let writer = Writer { items: store.table("Items"), transactions: store.transactions() };
+    let writer = Writer { items: store.table("Items"), store };
     let terms = LeaseTerms::new(Duration::from_hours(1))?;
     let ended = if how == "watched" {
         let work = |token| writer.until_it_fails(&kind, token);

@@ -13,9 +13,7 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_sdk_dynamodb::{Client, Config};
 use fencepost::lease::{Lease, LeaseTerms, Leases};
-use fencepost::{
-    Error, Exists, Failure, FencingToken, Key, Reads, Record, Source, Store, Table, Transactions, derived_id,
-};
+use fencepost::{Error, Exists, Failure, FencingToken, Key, Reads, Record, Source, Store, Table, derived_id};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::HashSet;
@@ -102,7 +100,6 @@ struct Leader {
     way: Way,
     client: Client,
     children: Table<Child>,
-    transactions: Transactions,
     /// The parents that this leader has served. The way `Memory` relies on it.
     served: HashSet<String>,
 }
@@ -110,14 +107,7 @@ struct Leader {
 impl Leader {
     fn new(name: &'static str, way: Way, client: &Client) -> Self {
         let store = Store::new(client);
-        Leader {
-            name,
-            way,
-            client: client.clone(),
-            children: store.table(CHILDREN),
-            transactions: store.transactions(),
-            served: HashSet::new(),
-        }
+        Leader { name, way, client: client.clone(), children: store.table(CHILDREN), served: HashSet::new() }
     }
 
     /// Makes the child of the parent, if the leader believes that there is none. It waits for `slow_call` in between.
@@ -157,7 +147,7 @@ impl Leader {
         let mut reads = Reads::new();
         let child = reads.item("child", &self.children, Self::key());
         let lease = reads.lease("lease", token);
-        let ensured = self.transactions.transact_with_retry(reads, |attempt| {
+        let ensured = self.children.store().transact_with_retry(reads, |attempt| {
             if let Some(there) = attempt.get(child)? {
                 return Ok(format!("it is there, made by {}", there.value.made_by));
             }

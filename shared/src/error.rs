@@ -210,7 +210,8 @@ impl<T, R: fmt::Debug> fmt::Debug for VersionError<T, R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Exists, InvalidCursor, NotAdded};
+    use crate::listing::InvalidCursor;
+    use crate::table::{Exists, NotAdded};
     use crate::version::{Incarnation, ItemVersion, Version};
 
     /// A value without `Debug` and without `Display`.

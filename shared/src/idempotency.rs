@@ -12,7 +12,7 @@ use crate::error::{Error, Failure, IdempotencyError};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
-use crate::transact::{Attempt, Item, Reads, Transactions};
+use crate::transact::{Attempt, Item, Reads};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
@@ -90,7 +90,6 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// }
 /// ```
 pub struct Idempotency<A> {
-    transactions: Transactions,
     records: Table<IdempotencyRecord<A>>,
 }
 
@@ -106,7 +105,7 @@ pub enum Answer<A> {
 impl Store {
     /// Changes that are made once per request. Their records are in the table with this name. Sends nothing.
     pub fn idempotency<A: Serialize + DeserializeOwned + Clone>(&self, records: impl Into<String>) -> Idempotency<A> {
-        Idempotency { transactions: self.transactions(), records: self.table(records) }
+        Idempotency { records: self.table(records) }
     }
 }
 
@@ -114,7 +113,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
     /// Returns a copy bound to the deadline and the tally of this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
-        Idempotency { transactions: self.transactions.in_call(call), records: self.records.in_call(call) }
+        Idempotency { records: self.records.in_call(call) }
     }
 
     /// Returns the first answer to the claim. If there is none, makes the change that `decide` plans and records its
@@ -139,7 +138,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         mut reads: Reads,
         decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
-        let call = &self.transactions.store().call();
+        let call = &self.records.store().call();
         let record = reads.item("idempotency record", &self.records, claim.key());
         let decide_once = |attempt: &mut Attempt| {
             let now = self.now();
@@ -160,7 +159,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
             }
             Ok(Answer::New(answer))
         };
-        match self.transactions.in_call(call).transact_with_retry(reads, decide_once).await {
+        match self.records.store().in_call(call).transact_with_retry(reads, decide_once).await {
             Ok(answer) => Ok(answer),
             Err(Error::Failed(failure)) => Err(failure.into()),
             Err(Error::Refused(None)) => Err(IdempotencyError::KeyReused),
@@ -188,13 +187,13 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
     }
 
     fn now(&self) -> SystemTime {
-        self.transactions.store().clock().now()
+        self.records.store().clock().now()
     }
 }
 
 impl<A> Clone for Idempotency<A> {
     fn clone(&self) -> Self {
-        Idempotency { transactions: self.transactions.clone(), records: self.records.clone() }
+        Idempotency { records: self.records.clone() }
     }
 }
 

@@ -37,8 +37,7 @@
 //!     let accounts: Table<Account> = store.table("Accounts");
 //!     let mut reads = Reads::new();
 //!     let (payer, payee) = (reads.item("payer", &accounts, from), reads.item("payee", &accounts, to));
-//!     let transfer = store.transactions();
-//!     let moved = transfer.transact_with_retry(reads, |attempt| {
+//!     let moved = store.transact_with_retry(reads, |attempt| {
 //!         let from = attempt.get(payer)?.ok_or(Error::Refused("nobody pays"))?;
 //!         let to = attempt.get(payee)?.ok_or(Error::Refused("nobody is paid"))?;
 //!         let left = from.balance.checked_sub(amount).ok_or(Error::Refused("there is too little"))?;
@@ -134,7 +133,7 @@
 //! | [`Table::delete_at_version`] | the version that the client has seen | 1 write; 1 read + 1 write if another program wrote the row |
 //! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict |
 //! | [`Table::add`] | numbers within bounds, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
-//! | [`Transactions::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
+//! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
 //! | the same with [`Attempt::add`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; adds demand no version | 1 transaction, + 1 per conflict or refused add |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
@@ -251,6 +250,7 @@ pub mod json;
 pub mod lambda;
 mod layout;
 pub mod lease;
+mod listing;
 pub mod lww;
 pub mod maintenance;
 mod names;
@@ -272,17 +272,15 @@ pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
 pub use layout::{Settings, WithoutTtl};
+pub use listing::{Cursor, Index, InvalidCursor, Listed, Page, PageStream, Pages, Projection, Query, Sort};
 pub use names::Names;
 pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{
-    Add, AddPath, Added, Bounds, Cursor, Exists, Index, InvalidCursor, Key, KeyPart, Listed, NotAdded, Page,
-    PageStream, Pages, Projection, Query, Record, Sort, Table,
-};
+pub use table::{Add, AddPath, Added, Bounds, Exists, Key, KeyPart, NotAdded, Record, Table};
 pub use timestamp::Timestamp;
-pub use transact::{Attempt, Item, Reads, Transactions};
+pub use transact::{Attempt, Item, Reads};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
 /// Compiles the examples of the README of this crate.

@@ -9,7 +9,6 @@ use fencepost::lease::{Lease, LeaseTerms, Leases};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
     Add, Attempt, Error, FencingToken, Idempotency, IdempotencyClaim, ItemVersion, Key, Reads, Record, Store, Table,
-    Transactions,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -30,8 +29,8 @@ fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add) {
     is_send(table.add(key, add));
 }
 
-fn of_many_items(transactions: &Transactions, once: &Idempotency<u64>, claim: &IdempotencyClaim) {
-    is_send(transactions.transact_with_retry(Reads::new(), |_| Ok::<_, Error<String>>(())));
+fn of_many_items(store: &Store, once: &Idempotency<u64>, claim: &IdempotencyClaim) {
+    is_send(store.transact_with_retry(Reads::new(), |_| Ok::<_, Error<String>>(())));
     is_send(once.change(claim, Reads::new(), |_| Ok::<_, Error<String>>(1)));
 }
 
@@ -86,7 +85,6 @@ impl Resource for Room {
 fn handles_go_between_threads() {
     is_send_and_sync::<Store>();
     is_send_and_sync::<Table<Account>>();
-    is_send_and_sync::<Transactions>();
     is_send_and_sync::<Idempotency<u64>>();
     is_send_and_sync::<Leases>();
     is_send_and_sync::<LwwTable<Leader>>();
@@ -99,12 +97,11 @@ fn futures_are_small() {
     let store = Store::new(&engine().client());
     let (table, leases, key) = (store.table::<Account>(TABLE), store.leases("Leases"), Key::from("a"));
     let decide = |account: &Account| Ok::<_, String>(Some(account.clone()));
-    let transactions = store.transactions();
     let nothing = |_: &mut Attempt| Ok::<_, Error<String>>(());
     for (operation, bytes) in [
         ("get", size_of_val(&table.get(&key))),
         ("update_with_retry", size_of_val(&table.update_with_retry(&key, decide))),
-        ("transact_with_retry", size_of_val(&transactions.transact_with_retry(Reads::new(), nothing))),
+        ("transact_with_retry", size_of_val(&store.transact_with_retry(Reads::new(), nothing))),
         ("acquire", size_of_val(&leases.acquire("k", "me", LeaseTerms::default()))),
         ("while_held", size_of_val(&leases.while_held("k", "me", LeaseTerms::default(), |_| async {}))),
     ] {

@@ -205,9 +205,9 @@ async fn a_batch_that_is_never_whole_ends_by_the_deadline_as_unavailable_after_f
 
         let mut reads = Reads::new();
         let items = [0, 1, 2].map(|at| reads.item(format!("a-{at}"), &table, &keys[at]));
-        let (begun, call, transactions) = (Instant::now(), soon(), store.transactions());
-        let transactions = transactions.in_call(&call);
-        let ended = transactions.transact_with_retry(reads, |attempt| {
+        let (begun, call) = (Instant::now(), soon());
+        let store = store.in_call(&call);
+        let ended = store.transact_with_retry(reads, |attempt| {
             items.iter().try_for_each(|item| attempt.get(*item).map(drop))?;
             Ok::<_, Error>(())
         });

@@ -10,7 +10,7 @@ const LAYERS: &[&[&str]] = &[
     &["protocol"],
     &["store"],
     &["table"],
-    &["transact"],
+    &["listing", "transact"],
     &["idempotency"],
     &["lease", "lww", "maintenance"],
     &["http"],

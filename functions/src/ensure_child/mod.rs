@@ -13,7 +13,7 @@ use axum::Router;
 use child::{CHILD, Child, child_id, same_spec};
 use fencepost::http::{Items, Problem, Request, Resource, Response};
 use fencepost::lease::Leases;
-use fencepost::{Call, Error, Exists, Failure, FencingToken, Reads, Source, Store, Table, Transactions, Versioned};
+use fencepost::{Call, Error, Exists, Failure, FencingToken, Reads, Source, Store, Table, Versioned};
 use requests::{Held, WANTED, parse_uid, parse_wanted};
 
 /// The function.
@@ -35,15 +35,13 @@ const CHILDREN_TABLE: Variable = Variable::table("CHILDREN_TABLE", "the table of
 pub struct App {
     children: Items<Child>,
     leases: Leases,
-    transactions: Transactions,
 }
 
 impl App {
     /// Creates the function on these tables, which must belong to one store.
     #[must_use]
     pub fn new(children: Table<Child>, leases: Leases) -> Self {
-        let transactions = children.store().transactions();
-        App { children: Items::new(children), leases, transactions }
+        App { children: Items::new(children), leases }
     }
 
     /// The router of the function, which reads this environment.
@@ -91,7 +89,7 @@ pub async fn ensure_child(app: &App, request: &Request, call: &Call) -> Result<R
     request.refuse_idempotency_key()?;
     let if_absent = request.if_absent()?;
     let wanted = parse_wanted(request)?;
-    ensure(app, wanted.into_child(&parent, app.transactions.store().now()), if_absent, call).await
+    ensure(app, wanted.into_child(&parent, app.children.table().store().now()), if_absent, call).await
 }
 
 /// Shows the child.
@@ -151,8 +149,8 @@ async fn create_under(
     let mut reads = Reads::new();
     let item = reads.item("child", app.children.table(), id);
     let lease = reads.lease("lease", token);
-    let transactions = app.transactions.in_call(call);
-    let ensured = transactions.transact_with_retry(reads, |attempt| {
+    let store = app.children.table().store().in_call(call);
+    let ensured = store.transact_with_retry(reads, |attempt| {
         if let Some(there) = attempt.get(item)? {
             return Ok(Ensured::Existing(there));
         }

@@ -11,8 +11,8 @@ use crate::product::{PRODUCTS_TABLE, Product, SHORT_LINES};
 use axum::Router;
 use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
 use fencepost::{
-    Attempt, Call, Error, Failure, Item, ItemVersion, Reads, Source, Store, Table, Timestamp, Transactions, Version,
-    Versioned, derived_id,
+    Attempt, Call, Error, Failure, Item, ItemVersion, Reads, Source, Store, Table, Timestamp, Version, Versioned,
+    derived_id,
 };
 use order::{ByUser, Effect, Line, ORDER, Order, Placement, decide_cancel, decide_place};
 use requests::{CANCELLATION, IDS, LISTING, PAGE, PLACEMENT, parse_cancellation, parse_listing, parse_placement};
@@ -36,15 +36,13 @@ const ORDERS_TABLE: Variable = Variable::table("ORDERS_TABLE", "the table of ord
 pub struct App {
     orders: Items<Order>,
     products: Table<Product>,
-    transactions: Transactions,
 }
 
 impl App {
     /// Creates the function on these tables, which must belong to one store.
     #[must_use]
     pub fn new(orders: Table<Order>, products: Table<Product>) -> Self {
-        let transactions = orders.store().transactions();
-        App { orders: Items::new(orders), products: products.remembering_items(), transactions }
+        App { orders: Items::new(orders), products: products.remembering_items() }
     }
 
     /// The router of the function, which reads this environment.
@@ -59,7 +57,7 @@ impl App {
     }
 
     fn now(&self) -> Timestamp {
-        self.transactions.store().now()
+        self.products.store().now()
     }
 
     async fn order(&self, id: &str, call: &Call) -> Result<Option<Versioned<Order>>, Failure> {
@@ -162,8 +160,8 @@ async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Resul
     let mut reads = Reads::new();
     let order = reads.later("order", app.orders.table(), id);
     let products = app.products_of(&placement.lines, &mut reads);
-    let transactions = app.transactions.in_call(call);
-    let placed = transactions.transact_with_retry(reads, |attempt| {
+    let store = app.products.store().in_call(call);
+    let placed = store.transact_with_retry(reads, |attempt| {
         if let Some(stored) = attempt.get(order)? {
             return answer_again(id, &stored, placement).map_err(Error::Refused);
         }
@@ -210,8 +208,8 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
     let mut reads = Reads::new();
     let order = reads.item("order", app.orders.table(), id);
     let products = app.products_of(&seen.value.lines, &mut reads);
-    let transactions = app.transactions.in_call(call);
-    let cancelled = transactions.transact_with_retry(reads, |attempt| {
+    let store = app.products.store().in_call(call);
+    let cancelled = store.transact_with_retry(reads, |attempt| {
         let current = attempt.get(order)?.ok_or_else(|| Error::Refused(Order::not_found()))?;
         if_match.check(current.at).map_err(Error::Refused)?;
         let decided = decide_cancel(&current.value, &values(attempt, &products)?, app.now());

@@ -6,7 +6,7 @@ use super::response::{Headers, Response};
 use super::validator::Validator;
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::json::Invalid;
-use crate::table::InvalidCursor;
+use crate::listing::InvalidCursor;
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;

@@ -7,7 +7,7 @@ mod found;
 mod run;
 mod write;
 
-pub use crate::table::pages::Position;
+pub use crate::listing::pages::Position;
 pub use explain::{Explanation, Kind, explain};
 pub use found::Found;
 pub use run::{Explained, Run, WrongTable};

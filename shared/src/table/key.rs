@@ -47,7 +47,7 @@ impl Key {
 
 impl Key {
     /// The key of the row with these attributes. `None` if the row lacks a part of it.
-    pub(super) fn of(attributes: &Attributes, partition_key: &str, sort_key: Option<&str>) -> Option<Self> {
+    pub(crate) fn of(attributes: &Attributes, partition_key: &str, sort_key: Option<&str>) -> Option<Self> {
         let partition = attributes.get(partition_key)?.clone();
         let sort = sort_key.map(|name| attributes.get(name).cloned());
         if sort == Some(None) { None } else { Some(Key { partition, sort: sort.flatten() }) }
@@ -109,7 +109,7 @@ impl KeyPart {
         self.0.as_b().ok().map(AsRef::as_ref)
     }
 
-    pub(super) fn into_value(self) -> AttributeValue {
+    pub(crate) fn into_value(self) -> AttributeValue {
         self.0
     }
 }

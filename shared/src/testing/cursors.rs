@@ -1,6 +1,6 @@
 //! Cursors of listings.
 
-use crate::protocol::condition::{BETWEEN, Sort, key_range};
+use crate::protocol::condition::{BETWEEN, Sort};
 use crate::protocol::item::Attributes;
 use crate::protocol::send::PageRequest;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -37,11 +37,11 @@ impl Listing {
 
     fn with<R>(&self, use_query: impl FnOnce(&PageRequest, &[&str]) -> R) -> R {
         let bound = self.between.clone().map(|(value, to)| Sort { condition: BETWEEN, value, end: Some(to) });
-        let bound = bound.as_ref().map(|bound| ("sort", bound));
         let query = PageRequest {
             table: self.table.clone(),
             index: self.index.clone(),
-            range: key_range(("partition", &self.partition), bound),
+            partition: ("partition", self.partition.clone()),
+            sort: bound.map(|bound| ("sort", bound)),
             is_consistent: true,
             is_descending: self.is_descending,
             limit: None,

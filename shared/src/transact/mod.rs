@@ -1,6 +1,6 @@
 //! Many items in one all-or-nothing change: named reads, a decision that adds steps, one transaction.
 //!
-//! [`Transactions::transact_with_retry`] is [`Table::update_with_retry`](crate::Table::update_with_retry) over more
+//! [`Store::transact_with_retry`](crate::Store::transact_with_retry) is [`Table::update_with_retry`](crate::Table::update_with_retry) over more
 //! than one item. It reads the named items, decides, and sends the steps as one transaction. After a conflict it
 //! decides again on the items in the cancellation, without a read.
 //!
@@ -18,4 +18,3 @@ mod transactions;
 
 pub use attempt::Attempt;
 pub use reads::{Item, Reads};
-pub use transactions::Transactions;

@@ -38,7 +38,7 @@ impl Reads {
 
     /// Adds an item to read before the first decision. Logs use `name` for its step.
     ///
-    /// All tables of one transaction must belong to the store of its [`Transactions`](super::Transactions). A
+    /// All tables of one transaction must belong to its store. A
     /// transaction of tables of different stores is refused as [`Failure::InvalidTransaction`].
     pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         self.add(name.into(), table, &key.into(), Learn::First)

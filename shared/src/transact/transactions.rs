@@ -1,4 +1,4 @@
-//! [`Transactions`]: sends the steps of a decision as one transaction, and decides again after a conflict.
+//! [`Store::transact_with_retry`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
 use super::attempt::Attempt;
 use super::reads::{Known, Reads};
@@ -21,34 +21,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use tracing::debug;
 
-/// Changes several items of one or more tables, all or none. [`Store::transactions`] makes it.
-#[derive(Clone, Debug)]
-pub struct Transactions {
-    store: Store,
-}
-
 impl Store {
-    /// Transactions over the tables of this store. Sends nothing.
-    #[must_use]
-    pub fn transactions(&self) -> Transactions {
-        Transactions { store: self.clone() }
-    }
-}
-
-impl Transactions {
-    /// Returns transactions for this call: they end at its deadline and count in its tally, as after
-    /// [`Store::in_call`].
-    #[must_use]
-    pub fn in_call(&self, call: &Call) -> Self {
-        self.store.in_call(call).transactions()
-    }
-
-    /// The store of these transactions.
-    #[must_use]
-    pub fn store(&self) -> &Store {
-        &self.store
-    }
-
     /// Reads the items, decides, and applies all steps of the decision in one transaction, or none. After a conflict,
     /// decides again on the items in the refusal. Sends one `BatchGetItem`, then one `TransactWriteItems` per attempt.
     /// An item of more than 4 MB in memory is not kept while its write is on its way; it is read again if another step
@@ -69,7 +42,7 @@ impl Transactions {
     /// attempt.
     ///
     /// ```
-    /// use fencepost::{Error, Reads, Record, Table, Transactions};
+    /// use fencepost::{Error, Reads, Record, Store, Table};
     /// use serde::{Deserialize, Serialize};
     ///
     /// #[derive(Serialize, Deserialize, Record)]
@@ -80,14 +53,14 @@ impl Transactions {
     ///
     /// /// Moves money, or says what is wrong.
     /// async fn transfer(
-    ///     transactions: &Transactions,
+    ///     store: &Store,
     ///     accounts: &Table<Account>,
     ///     (from, to, amount): (&str, &str, u64),
     /// ) -> Result<(), Error<&'static str>> {
     ///     let mut reads = Reads::new();
     ///     let payer = reads.item("payer", accounts, from);
     ///     let payee = reads.item("payee", accounts, to);
-    ///     let moved = transactions.transact_with_retry(reads, |attempt| {
+    ///     let moved = store.transact_with_retry(reads, |attempt| {
     ///         let old_payer = attempt.get(payer)?.ok_or(Error::Refused("nobody pays"))?;
     ///         let old_payee = attempt.get(payee)?.ok_or(Error::Refused("nobody is paid"))?;
     ///         let left = old_payer.value.balance.checked_sub(amount).ok_or(Error::Refused("there is not enough"))?;
@@ -102,17 +75,17 @@ impl Transactions {
     /// If the decision never refuses, the only error is a failure. So `?` makes it a [`Failure`]:
     ///
     /// ```
-    /// # use fencepost::{Failure, Reads, Record, Table, Transactions};
+    /// # use fencepost::{Failure, Reads, Record, Store, Table};
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "accountId")]
     /// # struct Account {
     /// #     balance: u64,
     /// # }
-    /// async fn open(transactions: &Transactions, accounts: &Table<Account>, id: &str) -> Result<bool, Failure> {
+    /// async fn open(store: &Store, accounts: &Table<Account>, id: &str) -> Result<bool, Failure> {
     ///     let mut reads = Reads::new();
     ///     let account = reads.item("account", accounts, id);
-    ///     let opened = transactions.transact_with_retry(reads, |attempt| {
+    ///     let opened = store.transact_with_retry(reads, |attempt| {
     ///         let is_free = attempt.get(account)?.is_none();
     ///         if is_free {
     ///             attempt.put_if_absent(account, &Account { balance: 0 })?;
@@ -130,11 +103,11 @@ impl Transactions {
         reads: Reads,
         decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<A, Error<R>> {
-        transact(self.store.sender(), reads, &self.store.call(), decide).await
+        transact(self.sender(), reads, &self.call(), decide).await
     }
 }
 
-/// Implements [`Transactions::transact_with_retry`].
+/// Implements [`Store::transact_with_retry`].
 pub(crate) async fn transact<A, R>(
     sender: &Sender,
     reads: Reads,

@@ -7,8 +7,8 @@ use crate::harness::functions::LEASES;
 use crate::histories::scene::EPOCH;
 use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseTerms, Leases, Unfinished};
 use fencepost::{
-    Add, Call, Deadline, Error, Exists, FencingToken, IdempotencyClaim, Key, Reads, Record, Table, Transactions,
-    UpdateError, VersionError,
+    Add, Call, Deadline, Error, Exists, FencingToken, IdempotencyClaim, Key, Reads, Record, Table, UpdateError,
+    VersionError,
 };
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -45,7 +45,6 @@ pub struct Leader {
     leases: Leases,
     wire: Wire,
     reports: Table<Report>,
-    transactions: Transactions,
     /// The tokens of its former leases.
     old: Vec<FencingToken>,
 }
@@ -64,9 +63,8 @@ impl Leader {
         let leases = store_on(network, &lease_wire.client(), now).leases(LEASES).with_clock_skew(skew);
         let store = store_on(network, &wire.client(), now);
         let reports = store.table(REPORTS);
-        let transactions = store.transactions();
         let (scene, network) = (scene.clone(), network.clone());
-        Leader { scene, network, index, lease_wire, leases, wire, reports, transactions, old: Vec::new() }
+        Leader { scene, network, index, lease_wire, leases, wire, reports, old: Vec::new() }
     }
 
     pub async fn work(mut self, turns: u64) -> Self {
@@ -378,8 +376,8 @@ impl Leader {
         let mut reads = Reads::new();
         let report = reads.item("report", &self.reports, self.scene.required().as_str());
         let lease = reads.lease("lease", token);
-        let transactions = self.transactions.in_call(call);
-        let written = transactions.transact_with_retry(reads, |attempt| {
+        let store = self.reports.store().in_call(call);
+        let written = store.transact_with_retry(reads, |attempt| {
             match attempt.get(report)? {
                 Some(_) if deletes => drop(attempt.delete_at(report)?),
                 Some(there) => drop(attempt.update_at(report, &there.value.appended(number))?),

@@ -3,7 +3,7 @@
 use super::plan::Plan;
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use fencepost::http::{Items, Problem, Response};
-use fencepost::{Call, Error, Exists, Key, Reads, Record, Store, Table, Transactions, UpdateError, Versioned};
+use fencepost::{Call, Error, Exists, Key, Reads, Record, Store, Table, UpdateError, Versioned};
 use functions::inventory::adjustment::decide_adjust;
 use functions::place_order::order::{Line, Order, Placement, decide_place};
 use functions::product::Product;
@@ -12,7 +12,6 @@ use serde_json::json;
 
 pub struct Wrong {
     store: Store,
-    transactions: Transactions,
     notes: Table<Note>,
     orders: Table<Order>,
     products: Table<Product>,
@@ -29,7 +28,6 @@ impl Wrong {
     pub fn new(store: &Store) -> Self {
         Wrong {
             store: store.clone(),
-            transactions: store.transactions(),
             notes: store.table(RECORDS),
             orders: store.table(ORDERS),
             products: store.table(PRODUCTS),
@@ -76,8 +74,8 @@ impl Wrong {
             let item = reads.later("order", &self.orders, id.as_str());
             let product = |line: &Line| reads.item(&line.product_id, &self.products, line.product_id.as_str());
             let products: Vec<_> = placement.lines.iter().map(product).collect();
-            let transactions = self.transactions.in_call(call);
-            let placed = transactions.transact_with_retry(reads, |attempt| {
+            let store = self.store.in_call(call);
+            let placed = store.transact_with_retry(reads, |attempt| {
                 if attempt.get(item)?.is_some() {
                     return Err(Error::Refused(None));
                 }

@@ -18,6 +18,6 @@ pub(crate) use lease::{
 pub(crate) use newest::{OrderedBy, put_if_newer, put_unless_newer};
 pub(crate) use operate::{adopt_at, restamp_at, sweep_at};
 pub use query::Sort;
-pub(crate) use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, KeyRange, LESS_THAN, MORE_THAN, key_range};
+pub(crate) use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, LESS_THAN, MORE_THAN, key_condition};
 pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, update_at};
 pub(crate) use write::{Action, ConditionalWrite, Stamp, fenced};

@@ -1,4 +1,4 @@
-//! [`KeyRange`]: the rows of one partition that a query reads, with the text of its key condition.
+//! The key condition of a query: the rows of one partition, within a bound of the sort key.
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
@@ -21,34 +21,20 @@ pub struct Sort {
     pub(crate) end: Option<AttributeValue>,
 }
 
-/// A key condition, with its names and values.
-#[derive(Clone, Debug)]
-pub(crate) struct KeyRange {
-    pub condition: String,
-    pub names: HashMap<String, String>,
-    pub values: HashMap<String, AttributeValue>,
-}
-
-impl KeyRange {
-    /// The values of the partition key and of the bound, in a fixed order.
-    pub(crate) fn bounds(&self) -> impl Iterator<Item = &AttributeValue> {
-        [":partition", ":sort", ":end"].into_iter().filter_map(|name| self.values.get(name))
-    }
-}
-
-/// The rows with this value of the partition key and a sort key within the bound, if there is one.
-pub(crate) fn key_range(partition: (&str, &AttributeValue), sort: Option<(&str, &Sort)>) -> KeyRange {
-    let (name, value) = partition;
-    let mut range = KeyRange {
-        condition: "#partition = :partition".to_owned(),
-        names: HashMap::from([("#partition".to_owned(), name.to_owned())]),
-        values: HashMap::from([(":partition".to_owned(), value.clone())]),
-    };
+/// The text of a key condition, with its names and values: the rows with this value of the partition key and a sort key
+/// within the bound, if there is one.
+pub(crate) fn key_condition(
+    (name, value): &(&'static str, AttributeValue),
+    sort: Option<&(&'static str, Sort)>,
+) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
+    let mut condition = "#partition = :partition".to_owned();
+    let mut names = HashMap::from([("#partition".to_owned(), (*name).to_owned())]);
+    let mut values = HashMap::from([(":partition".to_owned(), value.clone())]);
     if let Some((name, bound)) = sort {
-        range.condition = format!("{} AND {}", range.condition, bound.condition);
-        range.names.insert("#sort".to_owned(), name.to_owned());
-        range.values.insert(":sort".to_owned(), bound.value.clone());
-        range.values.extend(bound.end.clone().map(|end| (":end".to_owned(), end)));
+        condition = format!("{condition} AND {}", bound.condition);
+        names.insert("#sort".to_owned(), (*name).to_owned());
+        values.insert(":sort".to_owned(), bound.value.clone());
+        values.extend(bound.end.clone().map(|end| (":end".to_owned(), end)));
     }
-    range
+    (condition, names, values)
 }

@@ -11,7 +11,7 @@ use super::span::record_request;
 use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
 use super::whole::Whole;
 use crate::clock::{Clock, Rng};
-use crate::protocol::condition::{Action, ConditionalWrite, KeyRange};
+use crate::protocol::condition::{Action, ConditionalWrite, Sort, key_condition};
 use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
 use crate::protocol::seen_rows::SeenRows;
@@ -21,7 +21,7 @@ use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::pin::Pin;
@@ -61,7 +61,10 @@ pub(crate) type ReadRows = (Vec<Attributes>, Option<Attributes>);
 pub(crate) struct PageRequest {
     pub table: String,
     pub index: Option<String>,
-    pub range: KeyRange,
+    /// The partition key with its value.
+    pub partition: (&'static str, AttributeValue),
+    /// The sort key with its bound.
+    pub sort: Option<(&'static str, Sort)>,
     /// Whether the read is strongly consistent. A global secondary index refuses such reads.
     pub is_consistent: bool,
     pub is_descending: bool,
@@ -269,7 +272,7 @@ impl Sender {
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
     pub(crate) async fn query(&self, page: &PageRequest, timeout: Duration) -> ReadOutcome<ReadRows> {
         record_request("Query", Some(&page.table));
-        let KeyRange { condition, names, values } = page.range.clone();
+        let (condition, names, values) = key_condition(&page.partition, page.sort.as_ref());
         let request = self.client.query().table_name(&page.table).set_index_name(page.index.clone());
         let request = request.key_condition_expression(condition).set_expression_attribute_names(Some(names));
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);

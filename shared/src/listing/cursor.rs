@@ -1,5 +1,6 @@
 //! [`Cursor`]: where a listing goes on.
 
+use crate::protocol::condition::key_condition;
 use crate::protocol::item::Attributes;
 use crate::protocol::send::PageRequest;
 use aws_sdk_dynamodb::primitives::Blob;
@@ -90,11 +91,16 @@ impl PageRequest {
     fn digest(&self, key: &[u8]) -> [u8; DIGEST] {
         let direction: &[u8] = if self.is_descending { b"descending" } else { b"ascending" };
         let mut values = Vec::new();
-        self.range.bounds().for_each(|value| write(&mut values, value));
+        write(&mut values, &self.partition.1);
+        if let Some((_, bound)) = &self.sort {
+            [&bound.value].into_iter().chain(&bound.end).for_each(|value| write(&mut values, value));
+        }
+        let (condition, ..) = key_condition(&self.partition, self.sort.as_ref());
         let index = self.index.as_deref().unwrap_or_default();
-        let condition = self.range.condition.as_bytes();
         let mut hash = Sha256::new();
-        for part in [b"cursor 1", self.table.as_bytes(), index.as_bytes(), direction, condition, &values, key] {
+        for part in
+            [b"cursor 1", self.table.as_bytes(), index.as_bytes(), direction, condition.as_bytes(), &values, key]
+        {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
@@ -137,22 +143,19 @@ fn read(bytes: &mut &[u8]) -> Option<AttributeValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::condition::{AT_LEAST, AT_MOST, KeyRange, Sort, key_range};
+    use crate::protocol::condition::{AT_LEAST, AT_MOST, Sort};
     use proptest::prelude::*;
 
     fn text(value: &str) -> AttributeValue {
         AttributeValue::S(value.to_owned())
     }
 
-    fn of_user(user: &str) -> KeyRange {
-        key_range(("userId", &text(user)), None)
-    }
-
-    fn query(range: &KeyRange) -> PageRequest {
+    fn of_user(user: &str) -> PageRequest {
         PageRequest {
             table: "Orders".to_owned(),
             index: Some("byUser".to_owned()),
-            range: range.clone(),
+            partition: ("userId", text(user)),
+            sort: None,
             is_consistent: false,
             is_descending: true,
             limit: None,
@@ -172,69 +175,68 @@ mod tests {
 
     #[test]
     fn a_cursor_gives_back_the_key_without_the_partition() {
-        let range = of_user("u-1");
-        let cursor = query(&range).cursor_after(&NAMES, &last()).expect("all parts are there");
+        let query = of_user("u-1");
+        let cursor = query.cursor_after(&NAMES, &last()).expect("all parts are there");
         let mut key = last();
         key.remove("userId");
-        assert_eq!(query(&range).key_in(&NAMES, cursor.as_str()), Some(key));
+        assert_eq!(query.key_in(&NAMES, cursor.as_str()), Some(key));
         assert_eq!(cursor.to_string(), cursor.as_str(), "as it stands in a URL");
     }
 
     /// A partition key has at most 2 KB and a sort key 1 KB, in the table and in the index.
     #[test]
     fn a_cursor_has_room_for_the_longest_keys() {
-        let range = of_user("u-1");
+        let query = of_user("u-1");
         let bytes = |count| AttributeValue::B(Blob::new(vec![7; count]));
         let last = [("createdAt", bytes(1024)), ("shard", bytes(1024)), ("orderId", bytes(2048))];
         let last = Attributes::from(last.map(|(name, value)| (name.to_owned(), value)));
-        let cursor = query(&range).cursor_after(&NAMES, &last).expect("all parts are there");
-        assert_eq!(query(&range).key_in(&NAMES, cursor.as_str()), Some(last));
+        let cursor = query.cursor_after(&NAMES, &last).expect("all parts are there");
+        assert_eq!(query.key_in(&NAMES, cursor.as_str()), Some(last));
     }
 
     #[test]
     fn another_query_refuses_the_cursor() {
-        let (range, other) = (of_user("u-1"), of_user("u-2"));
-        let user = text("u-1");
+        let query = of_user("u-1");
         let bounds = [(AT_LEAST, "2025"), (AT_MOST, "2025"), (AT_MOST, "2027")];
         let bounded = bounds.map(|(condition, value)| {
             let bound = Sort { condition, value: text(value), end: None };
-            key_range(("userId", &user), Some(("createdAt", &bound)))
+            PageRequest { sort: Some(("createdAt", bound)), ..query.clone() }
         });
-        let cursor = query(&range).cursor_after(&NAMES, &last()).expect("all parts are there");
+        let cursor = query.cursor_after(&NAMES, &last()).expect("all parts are there");
         for stranger in [
-            query(&other),
-            PageRequest { table: "Order".to_owned(), ..query(&range) },
-            PageRequest { index: Some("byUser2".to_owned()), ..query(&range) },
-            PageRequest { index: None, ..query(&range) },
-            PageRequest { is_descending: false, ..query(&range) },
-            query(&bounded[0]),
+            of_user("u-2"),
+            PageRequest { table: "Order".to_owned(), ..query.clone() },
+            PageRequest { index: Some("byUser2".to_owned()), ..query.clone() },
+            PageRequest { index: None, ..query.clone() },
+            PageRequest { is_descending: false, ..query.clone() },
+            bounded[0].clone(),
         ] {
             assert_eq!(stranger.key_in(&NAMES, cursor.as_str()), None);
         }
         for (one, other) in [(0, 1), (1, 2), (2, 0)] {
-            let cursor = query(&bounded[one]).cursor_after(&NAMES, &last()).expect("all parts are there");
-            assert_eq!(query(&bounded[other]).key_in(&NAMES, cursor.as_str()), None);
+            let cursor = bounded[one].cursor_after(&NAMES, &last()).expect("all parts are there");
+            assert_eq!(bounded[other].key_in(&NAMES, cursor.as_str()), None);
         }
-        assert_eq!(query(&range).key_in(&NAMES[..2], cursor.as_str()), None, "a part is left over");
+        assert_eq!(query.key_in(&NAMES[..2], cursor.as_str()), None, "a part is left over");
     }
 
     proptest! {
         #[test]
         fn a_cursor_with_another_character_is_refused(at in 0usize..200, other in "[A-Za-z0-9_=+/ -]") {
-            let range = of_user("u-1");
-            let mut cursor = String::from(query(&range).cursor_after(&NAMES, &last()).expect("all parts are there"));
+            let query = of_user("u-1");
+            let mut cursor = String::from(query.cursor_after(&NAMES, &last()).expect("all parts are there"));
             let at = at % cursor.len();
             prop_assume!(cursor[at..=at] != other);
             cursor.replace_range(at..=at, &other);
-            prop_assert_eq!(query(&range).key_in(&NAMES, &cursor), None);
+            prop_assert_eq!(query.key_in(&NAMES, &cursor), None);
         }
 
         #[test]
         fn any_text_is_refused_without_a_panic(text in any::<String>(), bytes in prop::collection::vec(any::<u8>(), 0..64)) {
-            let range = of_user("u-1");
-            prop_assert_eq!(query(&range).key_in(&NAMES, &text), None);
+            let query = of_user("u-1");
+            prop_assert_eq!(query.key_in(&NAMES, &text), None);
             // With a matching digest, as made up by a reader of this file.
-            query(&range).key_in(&NAMES, &query(&range).sealed(&bytes));
+            query.key_in(&NAMES, &query.sealed(&bytes));
         }
     }
 }

@@ -1,8 +1,8 @@
 //! [`Index`]: describes a secondary index of a table and the attributes in its rows.
 
-use super::record::Record;
 use crate::layout::{Deletes, Settings, contains, is};
 use crate::names::Names;
+use crate::table::Record;
 
 /// A secondary index of the table of a [`Record`]. Queries name it as a type.
 ///

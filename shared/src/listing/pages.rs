@@ -1,16 +1,16 @@
 //! [`Pages`]: reads the items of a query, page by page.
 
 use super::cursor::{Cursor, InvalidCursor};
-use super::handle::Table;
-use super::key::Key;
 use super::query::Query;
-use super::record::Record;
 use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::deliver::until_read;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::{PageRequest, ReadRows, is_malformed_query};
+use crate::table::Key;
+use crate::table::Record;
+use crate::table::Table;
 use crate::version::{ItemVersion, Version, Versioned};
 use futures_core::Stream;
 use std::fmt;
@@ -104,7 +104,8 @@ impl<T: Record> Pages<T> {
         let mut request = PageRequest {
             table: query.table.clone(),
             index: query.index.map(str::to_owned),
-            range: query.range()?,
+            partition: (query.partition_key, query.partition.clone()),
+            sort: query.bound()?,
             is_consistent: query.is_consistent,
             is_descending: query.is_descending,
             // One row more, to know whether another page follows.

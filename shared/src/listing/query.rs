@@ -1,13 +1,13 @@
 //! [`Query`]: names the items of one partition of a table or of an index.
 
-use super::handle::Table;
 use super::index::{Index, Projection, has_the_keys_of_its_table, shows_all, shows_tombstones};
-use super::key::KeyPart;
-use super::record::Record;
 use crate::error::Failure;
 use crate::layout::Layout;
-use crate::protocol::condition::{self, KeyRange, Sort, key_range};
+use crate::protocol::condition::{self, Sort};
 use crate::store::Store;
+use crate::table::KeyPart;
+use crate::table::Record;
+use crate::table::Table;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::fmt;
 use std::marker::PhantomData;
@@ -175,18 +175,17 @@ impl<T: Record> Query<T> {
         Query { after: cursor.map(str::to_owned), ..self }
     }
 
-    /// The key condition.
-    pub(super) fn range(&self) -> Result<KeyRange, Failure> {
+    /// The sort key with its bound, if there is one.
+    pub(super) fn bound(&self) -> Result<Option<(&'static str, Sort)>, Failure> {
         Table::<T>::check_fields()?;
-        let sort = match (&self.sort, self.sort_key) {
-            (None, _) => None,
-            (Some(bound), Some(name)) => Some((name, bound)),
+        match (&self.sort, self.sort_key) {
+            (None, _) => Ok(None),
+            (Some(bound), Some(name)) => Ok(Some((name, bound.clone()))),
             (Some(_), None) => {
                 let reason = "the query bounds the sort key, and what it queries has none".to_owned();
-                return Err(Failure::InvalidRecord { reason });
+                Err(Failure::InvalidRecord { reason })
             }
-        };
-        Ok(key_range((self.partition_key, &self.partition), sort))
+        }
     }
 
     /// The attributes of a row's key beside the partition key of the query, each once.
@@ -223,14 +222,15 @@ impl<T> fmt::Debug for Query<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::condition::key_condition;
 
     #[test]
     fn a_range_names_and_has_only_what_its_condition_uses() {
-        let sensor = AttributeValue::N("1".to_owned());
-        let whole = key_range(("sensor", &sensor), None);
-        assert_eq!(whole.condition, "#partition = :partition");
-        assert_eq!((whole.names.len(), whole.values.len()), (1, 1));
-        for (bound, text, values) in [
+        let sensor = ("sensor", AttributeValue::N("1".to_owned()));
+        let (condition, names, values) = key_condition(&sensor, None);
+        assert_eq!(condition, "#partition = :partition");
+        assert_eq!((names.len(), values.len()), (1, 1));
+        for (bound, text, count) in [
             (Sort::equal_to(1), "#sort = :sort", 2),
             (Sort::less_than(1), "#sort < :sort", 2),
             (Sort::at_most(1), "#sort <= :sort", 2),
@@ -239,9 +239,9 @@ mod tests {
             (Sort::between(1, 2), "#sort BETWEEN :sort AND :end", 3),
             (Sort::starts_with(1), "begins_with(#sort, :sort)", 2),
         ] {
-            let range = key_range(("sensor", &sensor), Some(("at", &bound)));
-            assert_eq!(range.condition, format!("#partition = :partition AND {text}"));
-            assert_eq!((range.names["#sort"].as_str(), range.names.len(), range.values.len()), ("at", 2, values));
+            let (condition, names, values) = key_condition(&sensor, Some(&("at", bound)));
+            assert_eq!(condition, format!("#partition = :partition AND {text}"));
+            assert_eq!((names["#sort"].as_str(), names.len(), values.len()), ("at", 2, count));
         }
     }
 }

@@ -1,0 +1,15 @@
+//! Listings: reads the items of one partition, in the order of the sort key. Nothing here changes a row.
+//!
+//! `query.rs` names the items, in the table or in an `index.rs`. `pages.rs` reads them page by page, and `cursor.rs` says
+//! where the next page begins.
+
+pub(crate) mod cursor;
+mod index;
+pub(crate) mod pages;
+mod query;
+
+pub use crate::protocol::condition::Sort;
+pub use cursor::{Cursor, InvalidCursor};
+pub use index::{Index, Projection};
+pub use pages::{Listed, Page, PageStream, Pages};
+pub use query::Query;
