@@ -3,12 +3,13 @@
 //! `FENCEPOST_HISTORIES=10000` says how many are played, `FENCEPOST_SEED=7` replays one. Reading order: [`super::worker`],
 //! [`run`], [`checks`], [`judged`].
 
-use super::network::{Network, Rates};
+use super::network::Network;
 use super::told::Told;
 use super::worker::{LEASES, Notes, Worker};
 use super::{checks, judged};
 use crate::adoption::world::{KEY, TABLE};
 use crate::harness::engine::Engine;
+use crate::harness::faults::Rates;
 use crate::harness::seeds::{self, Broke};
 use crate::harness::total::Total;
 use judges::linearizable;
@@ -19,14 +20,11 @@ use tokio::task::JoinSet;
 
 const WORKERS: u64 = 4;
 
-/// Answers are lost now and then.
-const LOSSY: Rates = Rates { dropped: 30, answer_lost: 80, garbled: 60, held: 30, conflict_denied: 0 };
-
-/// Plays the history of a seed. Fails with the broken rules.
-fn run(engine: &Engine, seed: u64, rates: Rates) -> Result<Total, String> {
+/// Plays the history of a seed, where so many of a thousand conflicts are denied. Fails with the broken rules.
+fn run(engine: &Engine, seed: u64, rates: Rates, denied: u64) -> Result<Total, String> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
     runtime.map_err(|error| error.to_string())?.block_on(async {
-        let (network, notes) = (Network::new(engine, rates, seed), Arc::<Mutex<Notes>>::default());
+        let (network, notes) = (Network::denying(engine, rates, seed, denied), Arc::<Mutex<Notes>>::default());
         let worker = |client| Worker::new(client, &network, &notes);
         // One more of each Region than those who race.
         let others = [worker(WORKERS), worker(WORKERS + 1)];
@@ -63,13 +61,14 @@ fn run(engine: &Engine, seed: u64, rates: Rates) -> Result<Total, String> {
     })
 }
 
-fn explore(seeds: Range<u64>, rates: Rates) -> Result<Total, Broke> {
-    seeds::explore(seeds, |seed| run(&Engine::embedded(&[(TABLE, KEY), (LEASES, "leaseKey")]), seed, rates))
+fn explore(seeds: Range<u64>, rates: Rates, denied: u64) -> Result<Total, Broke> {
+    seeds::explore(seeds, |seed| run(&Engine::embedded(&[(TABLE, KEY), (LEASES, "leaseKey")]), seed, rates, denied))
 }
 
 #[test]
 fn changes_adds_leases_and_fences_hold_over_two_regions_whose_answers_get_lost() {
-    let Some(total) = seeds::play(60, |seeds| explore(seeds, LOSSY)) else { return };
+    let lossy = Rates { dropped: 30, answer_lost: 80, garbled: 60, held: 30, ..Rates::default() };
+    let Some(total) = seeds::play(60, |seeds| explore(seeds, lossy, 0)) else { return };
     println!("{total}");
     let histories = total["histories"];
     let often = total["conflicts"] > histories && 2 * total["lost"] > histories;
@@ -79,7 +78,7 @@ fn changes_adds_leases_and_fences_hold_over_two_regions_whose_answers_get_lost()
 
 #[test]
 fn where_no_answer_is_lost_every_change_over_two_regions_is_known() {
-    let Some(total) = seeds::play(20, |seeds| explore(seeds, Rates::default())) else { return };
+    let Some(total) = seeds::play(20, |seeds| explore(seeds, Rates::default(), 0)) else { return };
     println!("{total}");
     assert!(total["conflicts"] > total["histories"] && total["lost"] + total["unknown"] == 0, "{total}");
 }
@@ -87,8 +86,7 @@ fn where_no_answer_is_lost_every_change_over_two_regions_is_known() {
 /// A conflict proves that at least one of the two writes was not applied. A service that hides it must be noticed.
 #[test]
 fn a_conflict_between_regions_that_is_taken_for_an_applied_write_is_noticed() {
-    let lying = Rates { conflict_denied: 200, ..Rates::default() };
     for harm in ["and was applied 0 times", linearizable::NO_ORDER] {
-        seeds::is_noticed(0..200, |seeds| explore(seeds, lying), |why| why.contains(harm));
+        seeds::is_noticed(0..200, |seeds| explore(seeds, Rates::default(), 200), |why| why.contains(harm));
     }
 }

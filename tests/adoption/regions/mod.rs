@@ -8,13 +8,14 @@ mod network;
 mod told;
 mod worker;
 
-use self::network::{Network, Rates};
+use self::network::Network;
 use super::world::{
     Account, KEY, Regional, TABLE, account, accounts, call, client_that_loses_the_first, deposit, engine, get, key,
     number, row, update,
 };
 use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::{Engine, is_read};
+use crate::harness::faults::Rates;
 use fencepost::http::{ChangeRequest, IfMatch, Items, Problem};
 use fencepost::lease::LeaseTerms;
 use fencepost::{

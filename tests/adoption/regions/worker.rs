@@ -55,7 +55,7 @@ pub struct Worker {
 
 impl Worker {
     pub fn new(client: u64, network: &Arc<Network>, notes: &Arc<Mutex<Notes>>) -> Self {
-        let store = network.store(usize::from(client % 2 == 1));
+        let store = network.store(client % 2);
         let accounts = store.table(TABLE);
         Worker { client, network: network.clone(), store, accounts, notes: notes.clone() }
     }
