@@ -69,7 +69,7 @@ pub struct Totals {
 
 /// The network between both Regions.
 pub struct Network {
-    network: Arc<fencepost_test::Network>,
+    inner: Arc<fencepost_test::Network>,
     clocks: OffClocks,
     conflicts: Arc<AtomicUsize>,
 }
@@ -83,24 +83,24 @@ impl Network {
     pub fn denying(engine: &Engine, rates: Rates, seed: u64, denied: u64) -> Arc<Self> {
         let conflicts = Arc::<AtomicUsize>::default();
         let service = Service { in_flight: Mutex::default(), conflicts: conflicts.clone(), denied };
-        let network = fencepost_test::Network::through(engine, rates, fastrand::Rng::with_seed(seed), service);
-        Arc::new(Network { network, clocks: OffClocks::of(seed, Instant::now()), conflicts })
+        let inner = fencepost_test::Network::through(engine, rates, fastrand::Rng::with_seed(seed), service);
+        Arc::new(Network { inner, clocks: OffClocks::of(seed, Instant::now()), conflicts })
     }
 
     /// The store of a client in this Region, with a clock of its own.
     pub fn store(&self, region: u64) -> Store {
         let clock = self.clocks.draw();
-        let wire = clock.wire(&self.network);
+        let wire = clock.wire(&self.inner);
         wire.works_on(region);
-        store_on(&self.network, &wire.client(), move || clock.now(Duration::from_millis(TEN_O_CLOCK)))
+        store_on(&self.inner, &wire.client(), move || clock.now(Duration::from_millis(TEN_O_CLOCK)))
     }
 
     pub fn below(&self, bound: u64) -> u64 {
-        self.network.below(bound)
+        self.inner.below(bound)
     }
 
     pub fn totals(&self) -> Totals {
-        let log = self.network.log();
+        let log = self.inner.log();
         let count = |holds: fn(&fencepost_test::Sent) -> bool| log.iter().filter(|sent| holds(sent)).count();
         Totals {
             requests: log.len(),
@@ -114,7 +114,7 @@ impl Network {
 
     /// The rows left by applied writes, in their order.
     pub fn rows(&self) -> Vec<(Step, Value)> {
-        let applied = self.network.applied();
+        let applied = self.inner.applied();
         let rows = applied.iter().flat_map(|applied| &applied.rows);
         rows.map(|touched| (touched.step.clone(), touched.row.clone())).collect()
     }
