@@ -6,8 +6,7 @@ use crate::protocol::{Answer, Next, Told};
 use crate::row::{self, Demands, Id, Row, Write};
 use fencepost::lease::{Leases, StoredLease};
 use fencepost::testing::{
-    After, AfterAcquire, AfterRenewal, Facts, after, burn_helps, is_lost, judge, judge_acquire, judge_renewal,
-    judge_steps,
+    After, AfterAcquire, Facts, after, burn_helps, is_lost, judge, judge_acquire, judge_renewal, judge_steps,
 };
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -195,17 +194,19 @@ impl LeaseModel {
                 Next::Told(Told::Applied(()))
             }
             (Request::Renew { token, at, expires_at, .. }, _, Some(lease)) if lease.token == *token => {
-                match judge_renewal(&lease.stored(), *at, *expires_at, is_pending) {
-                    AfterRenewal::Lost => {
-                        *held = None;
-                        Next::Told(Told::NotApplied)
-                    }
-                    AfterRenewal::Renewed => {
+                let stored = lease.stored();
+                if stored.holder.is_none() {
+                    *held = None;
+                    return Next::Told(Told::NotApplied);
+                }
+                let facts = Facts { is_pending, ..Facts::default() };
+                match after(judge_renewal(&stored, *at, *expires_at), facts) {
+                    After::Landed(_) => {
                         *held = Some(lease.held(counted(*expires_at)));
                         Next::Told(Told::Applied(()))
                     }
                     // It is made again, on top of the others.
-                    AfterRenewal::Moved | AfterRenewal::MovedPerhapsBy => {
+                    _ => {
                         let purge_at = seconds(clock + Leases::RETENTION);
                         Next::Send(Request::Renew { token: *token, at: lease.renewals, expires_at: later, purge_at })
                     }
