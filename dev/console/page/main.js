@@ -1,9 +1,8 @@
 //! The stories: the list, the settings, and the run of the chosen one, named in the address: `#lost-answers`.
 
-import { el, reducedMotion, setText, svg } from './dom.js';
-import { legend } from './marks.js';
+import { el, getJson, reducedMotion, setText, svg } from './dom.js';
 import { ALL, AUTO, Run } from './run.js';
-import { getJson } from './stream.js';
+import { legend } from './timeline.js';
 
 /** The story that shows the point at once. */
 const FIRST = 'lost-answers';

@@ -7,13 +7,12 @@
 //! carries the token of the page.
 
 mod guard;
-mod page;
 pub mod stories;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -41,6 +40,22 @@ const LONGEST_BODY: usize = 4096;
 const QUEUE: usize = 60;
 /// The most moments in one event.
 const BATCH: usize = 256;
+
+/// The page may load from its own address only. No other page may frame it.
+const POLICY: &str = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+const INDEX: &str = include_str!("../page/index.html");
+
+/// Stands in `index.html` where the token belongs.
+const TOKEN_PLACE: &str = "{{token}}";
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../page/", $name)))),*] };
+}
+
+/// Every other file of the page.
+const FILES: &[(&str, &str)] =
+    files!("console.css", "dom.js", "main.js", "mark.svg", "run.js", "side.js", "timeline.js",);
 
 /// The facts about the serving program, for display on the page.
 #[derive(Clone, Debug)]
@@ -77,8 +92,8 @@ impl Console {
     /// The routes of the console: `/` and `/console/…`. Put [`guard()`] before them.
     pub fn router(self: &Arc<Self>) -> Router {
         Router::new()
-            .route("/", get(async |State(console): State<Arc<Console>>| page::index(&console.token)))
-            .route("/console/{file}", get(async |Path(file): Path<String>| page::file(&file)))
+            .route("/", get(async |State(console): State<Arc<Console>>| index(&console.token)))
+            .route("/console/{file}", get(async |Path(file): Path<String>| file(&file)))
             .route("/console/about", get(about))
             .route("/console/stories", get(list))
             .route("/console/stories/{name}", post(play))
@@ -186,4 +201,49 @@ fn tell(told: Receiver<Told>) -> Response {
         },
     );
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// The page with its token.
+fn index(token: &str) -> Response {
+    respond("text/html; charset=utf-8", INDEX.replacen(TOKEN_PLACE, token, 1))
+}
+
+/// A file that the page loads.
+fn file(name: &str) -> Response {
+    let Some((_, text)) = FILES.iter().find(|(own, _)| *own == name) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let kind = match name.rsplit_once('.') {
+        Some((_, "css")) => "text/css; charset=utf-8",
+        Some((_, "js")) => "text/javascript; charset=utf-8",
+        Some((_, "svg")) => "image/svg+xml",
+        _ => "text/plain; charset=utf-8",
+    };
+    respond(kind, (*text).to_owned())
+}
+
+fn respond(kind: &'static str, text: String) -> Response {
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-store"), // the next build has other files
+    ];
+    (headers, text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_page_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/page");
+        let files = std::fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").file_name());
+        let files = files.map(|name| name.into_string().expect("a name in UTF-8")).filter(|name| name != "index.html");
+        for name in files {
+            assert_eq!(file(&name).status(), StatusCode::OK, "{name}: add it to FILES");
+        }
+        assert_eq!(INDEX.matches(TOKEN_PLACE).count(), 1);
+    }
 }
