@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use tokio::process::Command;
+
 use crate::{failure::Failure, process};
 
 /// Builds the function, the baseline and the benchmarks, and runs the benchmarks.
@@ -32,7 +34,10 @@ pub async fn run() -> Result<(), Failure> {
 
 async fn cargo(words: &[&str], target: &Path, arguments: &[PathBuf]) -> Result<(), Failure> {
     let failed = || format!("`cargo {}` has failed: correct what it says above.", words.join(" "));
-    process::cargo(|cargo| drop(cargo.args(words).args(arguments).env("CARGO_TARGET_DIR", target)), failed).await
+    let command = |cargo: &mut Command| {
+        cargo.args(words).args(arguments).env("CARGO_TARGET_DIR", target);
+    };
+    process::cargo(command, failed).await
 }
 
 /// The target directory that holds the running program.

@@ -52,7 +52,9 @@ fn missing(error: &io::Error) -> Failure {
 pub async fn build(functions: &[Function]) -> Result<(), Failure> {
     let command = |cargo: &mut Command| {
         cargo.args(["build", "--color", "auto", "--manifest-path", "Cargo.toml"]);
-        functions.iter().for_each(|function| drop(cargo.args(["--bin", &function.name])));
+        for function in functions {
+            cargo.args(["--bin", &function.name]);
+        }
     };
     process::cargo(command, || "The functions do not compile: correct what cargo says above and run this again.".into())
         .await

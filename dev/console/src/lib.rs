@@ -93,7 +93,7 @@ impl Console {
     pub fn router(self: &Arc<Self>) -> Router {
         Router::new()
             .route("/", get(async |State(console): State<Arc<Console>>| index(&console.token)))
-            .route("/console/{file}", get(async |Path(file): Path<String>| file(&file)))
+            .route("/console/{file}", get(async |Path(name): Path<String>| file(&name)))
             .route("/console/about", get(about))
             .route("/console/stories", get(list))
             .route("/console/stories/{name}", post(play))
