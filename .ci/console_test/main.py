@@ -291,7 +291,7 @@ def narrow(page, where):
 
 def answers(page):
     with contextlib.suppress(OSError):  # not reached yet, or reached and not serving yet
-        with urllib.request.urlopen(f"{page}/console/about", timeout=5) as answer:
+        with urllib.request.urlopen(f"{page}/console/stories", timeout=5) as answer:
             return answer.status == 200
     return False
 

@@ -89,7 +89,7 @@ impl DynamoDb {
             tokio::spawn(dynoxide::server::serve_on(listener, database.clone()));
         }
         let endpoint = format!("http://127.0.0.1:{port}");
-        let endpoint_in_containers = containers.then(|| format!("http://{}:{port}", CONTAINER_HOST));
+        let endpoint_in_containers = containers.then(|| format!("http://{CONTAINER_HOST}:{port}"));
         Ok(Self { endpoint, endpoint_in_containers, kind, file, region: region(), credentials: None })
     }
 

@@ -75,7 +75,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
         tokio::spawn(async move { axum::serve(gateway, routes).await });
         None
     };
-    page::serve(listener, args.port, &page::console(args.port, &dynamodb)?);
+    page::serve(listener, args.port, &page::console()?);
     say_what_is_there(args, &dynamodb, &template);
     match watch {
         Some(mut watch) => Err(watch.ended().await),

@@ -7,10 +7,9 @@ use axum::Router;
 use axum::http::header::CONTENT_TYPE;
 use axum::middleware::from_fn;
 use axum::routing::get;
-use console::{About, Console, guard};
+use console::{Console, guard};
 use tokio::net::TcpListener;
 
-use crate::dynamodb::DynamoDb;
 use crate::failure::Failure;
 use crate::openapi;
 use crate::watch::LOCALHOST;
@@ -33,13 +32,8 @@ pub async fn listen(address: SocketAddr) -> Result<TcpListener, Failure> {
 ///
 /// # Errors
 /// The operating system has no random numbers.
-pub fn console(functions_port: u16, dynamodb: &DynamoDb) -> Result<Arc<Console>, Failure> {
-    let about = About {
-        functions_url: format!("http://{LOCALHOST}:{functions_port}"),
-        dynamodb: dynamodb.kind.clone(),
-        endpoint: dynamodb.endpoint.clone(),
-    };
-    Console::new(about)
+pub fn console() -> Result<Arc<Console>, Failure> {
+    Console::new()
         .map_err(|error| Failure::new(format!("The page gets no token ({error}): the system has no random numbers.")))
 }
 
@@ -74,12 +68,11 @@ mod tests {
 
     #[tokio::test]
     async fn another_site_reaches_neither_the_console_nor_the_contract() {
-        let about = About { functions_url: String::new(), dynamodb: String::new(), endpoint: String::new() };
         let listener = TcpListener::bind((LOCALHOST, 0)).await.expect("a port");
         let page = listener.local_addr().expect("its address");
-        serve(listener, 7, &Console::new(about).expect("random numbers"));
+        serve(listener, 7, &Console::new().expect("random numbers"));
         for header in ["origin: http://evil.example\r\n", "sec-fetch-site: cross-site\r\n"] {
-            for request in ["GET /openapi.yaml", "GET /console/about"] {
+            for request in ["GET /openapi.yaml", "GET /console/stories"] {
                 let answer = send(page, request, header).await;
                 assert!(answer.starts_with("HTTP/1.1 403"), "{request} {header}: {answer}");
             }

@@ -184,13 +184,6 @@ function choice(name, label, options, change) {
   return { select, element: el('div', { class: 'choice' }, el('label', { for: `choose-${name}`, text: label }), select) };
 }
 
-async function about() {
-  const { functionsUrl, dynamodb, endpoint } = await getJson('/console/about');
-  document.querySelector('[data-about]').replaceChildren(
-    'The functions answer at ', el('code', { text: functionsUrl }), `. Their tables: ${dynamodb}, at `, el('code', { text: endpoint }), '.');
-}
-
-about().catch(() => {});
 start(document.getElementById('stories-body'), (stories) => {
   const open = () => stories.open(location.hash.slice(1));
   addEventListener('hashchange', open);

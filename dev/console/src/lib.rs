@@ -57,21 +57,9 @@ macro_rules! files {
 const FILES: &[(&str, &str)] =
     files!("console.css", "dom.js", "main.js", "mark.svg", "run.js", "side.js", "timeline.js",);
 
-/// The facts about the serving program, for display on the page.
-#[derive(Clone, Debug)]
-pub struct About {
-    /// The address of the functions.
-    pub functions_url: String,
-    /// The kind of the functions' `DynamoDB`, such as "DynamoDB in memory".
-    pub dynamodb: String,
-    /// Its address.
-    pub endpoint: String,
-}
-
 /// The console of one program.
 #[derive(Debug)]
 pub struct Console {
-    about: About,
     token: String,
     stages: Arc<Semaphore>,
     queue: Arc<Semaphore>,
@@ -83,10 +71,10 @@ impl Console {
     ///
     /// # Errors
     /// The operating system has no random numbers for the token of the page.
-    pub fn new(about: About) -> io::Result<Arc<Self>> {
+    pub fn new() -> io::Result<Arc<Self>> {
         let token = guard::new_token().map_err(io::Error::other)?;
         let (stages, queue) = (Arc::new(Semaphore::new(STAGES)), Arc::new(Semaphore::new(QUEUE)));
-        Ok(Arc::new(Console { about, token, stages, queue, stopped: Arc::default() }))
+        Ok(Arc::new(Console { token, stages, queue, stopped: Arc::default() }))
     }
 
     /// The routes of the console: `/` and `/console/…`. Put [`guard()`] before them.
@@ -94,36 +82,22 @@ impl Console {
         Router::new()
             .route("/", get(async |State(console): State<Arc<Console>>| index(&console.token)))
             .route("/console/{file}", get(async |Path(name): Path<String>| file(&name)))
-            .route("/console/about", get(about))
             .route("/console/stories", get(list))
             .route("/console/stories/{name}", post(play))
             .layer(DefaultBodyLimit::max(LONGEST_BODY))
             .with_state(self.clone())
     }
 
-    /// How many stories play now.
-    fn playing(&self) -> usize {
-        STAGES - self.stages.available_permits()
+    /// How many stories play now, and how many were stopped so far.
+    #[must_use]
+    pub fn plays(&self) -> (usize, usize) {
+        (STAGES - self.stages.available_permits(), self.stopped.load(SeqCst))
     }
 }
 
-fn answer(body: &Value) -> Response {
-    ([(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
-}
-
-async fn about(State(console): State<Arc<Console>>) -> Response {
-    let About { functions_url, dynamodb, endpoint } = &console.about;
-    answer(&json!({
-        "functionsUrl": functions_url,
-        "dynamodb": dynamodb,
-        "endpoint": endpoint,
-        "playing": console.playing(),
-        "stopped": console.stopped.load(SeqCst),
-    }))
-}
-
 async fn list() -> Response {
-    answer(&json!(STORIES.iter().map(|story| story.to_json()).collect::<Vec<_>>()))
+    let stories: Value = STORIES.iter().map(|story| story.to_json()).collect();
+    ([(CONTENT_TYPE, "application/json")], stories.to_string()).into_response()
 }
 
 /// Plays a story, and tells it as it plays.
