@@ -129,8 +129,7 @@ impl Shop {
         let mut reads = Reads::new();
         let owner = reads.item("customer", &self.customers, customer_key(customer));
         let order = reads.item("order", &self.orders, order_key(customer, day, number));
-        let transactions = self.orders.store().transactions();
-        let placed = transactions.transact_with_retry(reads, |attempt| {
+        let placed = self.orders.store().transact_with_retry(reads, |attempt| {
             if attempt.get(order)?.is_some() {
                 return Ok(());
             }

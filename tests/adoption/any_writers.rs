@@ -212,8 +212,7 @@ async fn a_version_that_falls_is_a_conflict_and_no_corruption() {
     let store = Store::new(&lowered_once(&engine));
     let mut reads = Reads::new();
     let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), key());
-    let transactions = store.transactions();
-    let done = transactions.transact_with_retry(reads, |attempt| {
+    let done = store.transact_with_retry(reads, |attempt| {
         let Some(current) = attempt.get(item)? else { return Err(Error::Refused("it is there")) };
         attempt.update_at(item, &account(current.value.balance + 7))?;
         Ok(())
@@ -329,9 +328,9 @@ async fn the_steps_of_a_transaction_demand_values_too() {
     let store = Store::new(&engine.client());
     let mut reads = Reads::new();
     let item = reads.item("account", &store.table::<Account<Anybody>>(TABLE), key());
-    let (transactions, call, decided) = (store.transactions(), call(), Cell::new(0));
-    let transactions = transactions.in_call(&call);
-    let done = transactions.transact_with_retry(reads, |attempt| {
+    let (call, decided) = (call(), Cell::new(0));
+    let store = store.in_call(&call);
+    let done = store.transact_with_retry(reads, |attempt| {
         let Some(current) = attempt.get(item)? else { return Err(Error::Refused("it is there")) };
         if decided.replace(decided.get() + 1) == 0 {
             remove(&engine);

@@ -64,8 +64,7 @@ async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option
     }
     let mut reads = Reads::new();
     let item = reads.item("account", table, &key);
-    let transactions = table.store().transactions();
-    let checked = transactions.transact_with_retry(reads, |attempt| {
+    let checked = table.store().transact_with_retry(reads, |attempt| {
         attempt.check(item)?;
         Ok::<_, Error>(())
     });

@@ -31,8 +31,7 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), Error<()>
         _ => reads.item("one", &accounts, key()),
     };
     let other = reads.later("other", &accounts, "a-2");
-    let transactions = store.transactions();
-    let done = transactions.transact_with_retry(reads, |attempt| {
+    let done = store.transact_with_retry(reads, |attempt| {
         let current = attempt.get(one)?;
         if current.as_ref().is_some_and(|current| current.value.balance > 993) {
             return Err(Error::Refused(()));
@@ -163,8 +162,7 @@ async fn transact_up_to(client: &Client, most: i64) -> Result<(), Error<()>> {
     let store = Store::new(client);
     let mut reads = Reads::new();
     let one = reads.item("one", &store.table::<Account<Alone>>(TABLE), key());
-    let transactions = store.transactions();
-    let done = transactions.transact_with_retry(reads, |attempt| {
+    let done = store.transact_with_retry(reads, |attempt| {
         attempt.add(one, &Add::to("balance", 7, 0..=most))?;
         Ok(())
     });

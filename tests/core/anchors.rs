@@ -31,8 +31,7 @@ async fn take(client: &Client, by: i64) -> Result<(), Error<i64>> {
     let mut reads = Reads::new();
     let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
     let account = reads.later("account", &store.table::<Account>(TABLE), "a-1");
-    let transactions = store.transactions();
-    let taken = transactions.transact_with_retry(reads, |attempt| {
+    let taken = store.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_some() {
             return Ok(());
         }
@@ -167,8 +166,7 @@ async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Re
     let items = ["a-1", "a-2"]
         .map(|id| if reads_first { reads.item(id, &accounts, id) } else { reads.later(id, &accounts, id) });
     engine.take_log();
-    let transactions = store.transactions();
-    let moved = transactions.transact_with_retry(reads, |attempt| {
+    let moved = store.transact_with_retry(reads, |attempt| {
         attempt.add(items[0], &Add::to("balance", -10, 0..=1000))?;
         attempt.add(items[1], &Add::to("balance", 10, 0..=1000))?;
         Ok(())

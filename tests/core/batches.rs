@@ -39,9 +39,8 @@ async fn read_three(store: &Store, call: &Call) -> Result<usize, Error<()>> {
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let items = ["a-1", "a-2", "a-3"].map(|id| reads.item(id, &accounts, id));
-    let transactions = store.transactions();
-    let transactions = transactions.in_call(call);
-    let read = transactions.transact_with_retry(reads, |attempt| {
+    let store = store.in_call(call);
+    let read = store.transact_with_retry(reads, |attempt| {
         let mut found = 0;
         for item in items {
             found += usize::from(attempt.get(item)?.is_some());
@@ -89,8 +88,7 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let items = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
-    let transactions = store.transactions();
-    let taken = transactions.transact_with_retry(reads, |attempt| {
+    let taken = store.transact_with_retry(reads, |attempt| {
         for item in items {
             let balance = attempt.get(item)?.map_or(0, |account| account.value.balance);
             attempt.update_at(item, &Account { balance: balance - 2 })?;

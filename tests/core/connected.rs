@@ -36,8 +36,7 @@ async fn write(store: &Store, first: First) {
         First::Transaction => {
             let mut reads = Reads::new();
             let item = reads.later("account", &others, &key);
-            let transactions = store.transactions();
-            let done = transactions.transact_with_retry(reads, |attempt| {
+            let done = store.transact_with_retry(reads, |attempt| {
                 attempt.put_if_absent(item, &Account { balance: 1 })?;
                 Ok::<_, Error>(())
             });

@@ -144,7 +144,7 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
         attempt.add(account, &Add::to("balance", -1, 0..=10))?;
         Ok::<_, Error>(())
     };
-    let refused = table.store().transactions().in_call(&call).transact_with_retry(reads, take).await;
+    let refused = table.store().in_call(&call).transact_with_retry(reads, take).await;
     assert!(matches!(refused, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
     assert_eq!(call.tally().attempts, 33);
 }

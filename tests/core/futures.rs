@@ -99,12 +99,11 @@ fn futures_are_small() {
     let store = Store::new(&engine().client());
     let (table, leases, key) = (store.table::<Account>(TABLE), store.leases("Leases"), Key::from("a"));
     let decide = |account: &Account| Ok::<_, String>(Some(account.clone()));
-    let transactions = store.transactions();
     let nothing = |_: &mut Attempt| Ok::<_, Error<String>>(());
     for (operation, bytes) in [
         ("get", size_of_val(&table.get(&key))),
         ("update_with_retry", size_of_val(&table.update_with_retry(&key, decide))),
-        ("transact_with_retry", size_of_val(&transactions.transact_with_retry(Reads::new(), nothing))),
+        ("transact_with_retry", size_of_val(&store.transact_with_retry(Reads::new(), nothing))),
         ("acquire", size_of_val(&leases.acquire("k", "me", LeaseTerms::default()))),
         ("while_held", size_of_val(&leases.while_held("k", "me", LeaseTerms::default(), |_| async {}))),
     ] {

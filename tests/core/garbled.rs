@@ -72,8 +72,7 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
         assert_eq!(added.at.version.get(), 3, "{seed}: {fault}");
         let mut reads = Reads::new();
         let item = reads.item("a-1", &table, &key);
-        let transactions = store.transactions();
-        let moved = transactions.transact_with_retry(reads, |attempt| {
+        let moved = store.transact_with_retry(reads, |attempt| {
             let balance = attempt.get(item)?.expect("it is there").value.balance + 10;
             attempt.update_at(item, &Account { balance })?;
             Ok::<_, Error>(())

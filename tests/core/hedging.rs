@@ -114,8 +114,7 @@ async fn a_lost_transaction_and_a_lost_acquire_are_found_out_by_their_hedges_too
     let mut reads = Reads::new();
     let new = reads.later("account", &world.table, "a-2");
     world.pool.next(&[Fate::AnswerLost]);
-    let transactions = world.store.transactions();
-    let done = transactions.transact_with_retry(reads, |attempt| {
+    let done = world.store.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(new, &Account { balance: 1 })?;
         Ok::<_, Error>(())
     });
@@ -144,8 +143,7 @@ async fn a_read_is_hedged_and_so_is_a_batch_of_reads() {
         let mut reads = Reads::new();
         let account = reads.item("account", &world.table, &world.key);
         world.pool.next(&[fate]);
-        let transactions = world.store.transactions();
-        let read = transactions.transact_with_retry(reads, |attempt| Ok::<_, Error>(attempt.get(account)?.is_some()));
+        let read = world.store.transact_with_retry(reads, |attempt| Ok::<_, Error>(attempt.get(account)?.is_some()));
         assert!(read.await.expect("an answer"));
         assert_eq!((began.elapsed(), world.sent()), (HEDGE_AFTER + HOP * 2, (2, 0)), "{fate:?}");
     }

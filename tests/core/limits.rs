@@ -29,7 +29,7 @@ async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Re
         steps(attempt, &notes)?;
         Ok::<_, Error>(())
     };
-    let ended = table.store().transactions().transact_with_retry(reads, decide).await;
+    let ended = table.store().transact_with_retry(reads, decide).await;
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
     match ended {
         Err(Error::Failed(failure)) => failure,
@@ -92,7 +92,7 @@ async fn a_transaction_over_100_items_is_sent() {
         put_all(attempt, &notes, 1)?;
         Ok::<_, Error>(())
     };
-    table.store().transactions().transact_with_retry(reads, decide).await.expect("free keys");
+    table.store().transact_with_retry(reads, decide).await.expect("free keys");
     assert_eq!(engine.take_log().len(), 1);
     assert_eq!(engine.row(TABLE, "noteId", "n-99")["text"]["S"], "x");
 }
@@ -118,7 +118,7 @@ async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
         }
         Ok::<_, Error>(())
     };
-    match table.store().transactions().transact_with_retry(reads, decide).await {
+    match table.store().transact_with_retry(reads, decide).await {
         Err(Error::Failed(Failure::TooLarge { bytes, .. })) => {
             assert!((11 * 390_000..11 * 390_200).contains(&bytes), "{bytes}");
         }
@@ -159,7 +159,7 @@ async fn an_item_under_two_names_is_not_taken_for_two() {
     for name in ["one", "other"] {
         reads.item(name, &table, "n-1");
     }
-    let ended = table.store().transactions().transact_with_retry(reads, |_| Ok::<_, Error>(())).await;
+    let ended = table.store().transact_with_retry(reads, |_| Ok::<_, Error>(())).await;
     let Err(Error::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
     assert_eq!(reason, "one and other are the same item");
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
@@ -183,7 +183,6 @@ async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
     let put = async |tables: &Store, transactions: &Store| {
         let mut reads = Reads::new();
         let note = reads.later("note", &tables.table::<Note>(TABLE), "n-1");
-        let transactions = transactions.transactions();
         let put = transactions.transact_with_retry(reads, |attempt| {
             attempt.put_if_absent(note, &Note { text: String::new() })?;
             Ok::<_, Error>(())
@@ -239,7 +238,7 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
         table.delete_at_version(key, at).await.err().map(|error| error.to_string()),
         table.delete(key).await.err().map(|error| error.to_string()),
         table.add(key, &Add::to("term", 1, ..)).await.err().map(|error| error.to_string()),
-        store.transactions().transact_with_retry(reads, kept).await.err().map(|error| error.to_string()),
+        store.transact_with_retry(reads, kept).await.err().map(|error| error.to_string()),
         newest.get(key).await.err().map(|error| error.to_string()),
         newest.register(key, &value).await.err().map(|error| error.to_string()),
         newest.delete(key, &order).await.err().map(|error| error.to_string()),

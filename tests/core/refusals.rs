@@ -37,9 +37,8 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Err
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let [to, from] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
-    let transactions = store.transactions();
-    let transactions = transactions.in_call(call);
-    let moved = transactions.transact_with_retry(reads, |attempt| {
+    let store = store.in_call(call);
+    let moved = store.transact_with_retry(reads, |attempt| {
         let balance =
             |account: Option<fencepost::Versioned<Account>>| account.map_or(0, |account| account.value.balance);
         let (there, left) = (balance(attempt.get(to)?), balance(attempt.get(from)?));
@@ -158,8 +157,7 @@ async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn
     let accounts: Table<T> = store.table(TABLE);
     let mut reads = Reads::new();
     let both = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
-    let transactions = store.transactions();
-    let doubled = transactions.transact_with_retry(reads, |attempt| {
+    let doubled = store.transact_with_retry(reads, |attempt| {
         for account in both {
             let doubled = double(&attempt.get(account)?.expect("an account").value);
             attempt.update_at(account, &doubled)?;
@@ -211,8 +209,7 @@ async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
     let mut reads = Reads::new();
     let to = reads.item("a-1", &store.table::<Swept>(TABLE), "a-1");
     let from = reads.item("a-2", &store.table::<Account>(TABLE), "a-2");
-    let transactions = store.transactions();
-    let opened = transactions.transact_with_retry(reads, |attempt| {
+    let opened = store.transact_with_retry(reads, |attempt| {
         if attempt.get(from)?.is_none_or(|account| account.value.balance == 0) {
             return Err(Error::Refused(()));
         }
@@ -307,8 +304,7 @@ async fn a_lease_that_another_transaction_looks_at_is_not_taken_for_lost() {
     let lease = reads.lease("lease", held.token());
     let account = reads.item("account", &accounts, "a-1");
     engine.take_log();
-    let transactions = store.transactions();
-    let written = transactions.transact_with_retry(reads, |attempt| {
+    let written = store.transact_with_retry(reads, |attempt| {
         attempt.require(lease)?;
         let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
         attempt.update_at(account, &Account { balance: balance + 10 })?;
@@ -330,8 +326,7 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
     let add = async |token| {
         let mut reads = Reads::new();
         let account = reads.item("account", &accounts.fenced_by(token), "a-1");
-        let transactions = store.transactions();
-        let added = transactions.transact_with_retry(reads, |attempt| {
+        let added = store.transact_with_retry(reads, |attempt| {
             attempt.add(account, &Add::to("balance", 1, 0..=1000))?;
             Ok::<_, Error>(())
         });

@@ -73,11 +73,10 @@ async fn nothing_is_kept_refused_or_missing_from_memory_alone() {
 #[tokio::test]
 async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writes() {
     let (engine, table, other, key) = with_account().await;
-    let transactions = table.store().transactions();
     let take = async |by: i64| {
         let mut reads = Reads::new();
         let account = reads.remembered("account", &table, &key);
-        let taken = transactions.transact_with_retry(reads, |attempt| {
+        let taken = table.store().transact_with_retry(reads, |attempt| {
             let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
             if balance < by {
                 return Err(Error::Refused(balance));
@@ -107,8 +106,7 @@ async fn a_decision_that_commits_no_step_answers_from_memory_no_more_than_one_th
     engine.take_log();
     let mut reads = Reads::new();
     let account = reads.remembered("account", &table, &key);
-    let transactions = table.store().transactions();
-    let seen = transactions.transact_with_retry(reads, |attempt| {
+    let seen = table.store().transact_with_retry(reads, |attempt| {
         Ok::<_, Error>(attempt.get(account)?.map(|account| account.value.balance))
     });
     assert_eq!((seen.await.expect("read"), engine.take_counts()), (Some(150), (1, 0)));
@@ -118,8 +116,7 @@ async fn a_decision_that_commits_no_step_answers_from_memory_no_more_than_one_th
 async fn look(table: &Table<Account>, key: &Key) -> bool {
     let mut reads = Reads::new();
     let account = reads.item("account", table, key);
-    let transactions = table.store().transactions();
-    let there = transactions.transact_with_retry(reads, |attempt| Ok::<_, Error>(attempt.get(account)?.is_some()));
+    let there = table.store().transact_with_retry(reads, |attempt| Ok::<_, Error>(attempt.get(account)?.is_some()));
     there.await.expect("read")
 }
 

@@ -57,8 +57,7 @@ async fn a_transaction_moves_between_two_items_under_one_partition_key() {
     table.create(&keys[0], &Reading { degrees: 10 }).await.expect("a free key");
     let mut reads = Reads::new();
     let [from, to] = [("from", &keys[0]), ("to", &keys[1])].map(|(name, key)| reads.item(name, &table, key));
-    let transactions = table.store().transactions();
-    let moved = transactions.transact_with_retry(reads, |attempt| {
+    let moved = table.store().transact_with_retry(reads, |attempt| {
         let Some(reading) = attempt.get(from)? else { return Err(Error::Refused("there is no reading")) };
         attempt.delete_at(from)?;
         attempt.put_if_absent(to, &reading.value)?;

@@ -158,8 +158,7 @@ async fn a_request_about_several_tables_names_none() {
     let (closed, _guard) = Closed::listen();
     let mut reads = Reads::new();
     let item = reads.later("account", &table, &key);
-    let transactions = table.store().transactions();
-    let done = transactions.transact_with_retry(reads, |attempt| {
+    let done = table.store().transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &Account { balance: 1 })?;
         Ok::<_, Error>(())
     });

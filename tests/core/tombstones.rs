@@ -74,7 +74,7 @@ async fn a_tombstone_that_a_transaction_leaves_is_kept_as_long() {
         attempt.delete_at(item)?;
         Ok::<_, Error>(())
     };
-    table.store().transactions().transact_with_retry(reads, decide).await.expect("a session");
+    table.store().transact_with_retry(reads, decide).await.expect("a session");
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string());
 }
 
@@ -106,7 +106,7 @@ async fn a_tombstone_that_burns_a_create_is_kept_as_long() {
         attempt.check(seen)?;
         Ok(())
     };
-    let ended = table.store().transactions().transact_with_retry(reads, decide).await;
+    let ended = table.store().transact_with_retry(reads, decide).await;
     assert!(matches!(ended, Err(Error::Refused(()))), "{ended:?}");
     assert_eq!(number(&engine, "_purgeAt"), (NOW + 7 * 86_400).to_string(), "a late copy of the create finds it");
 }

@@ -102,8 +102,7 @@ impl Trial {
         let mut reads = Reads::new();
         let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
         let report = reads.item("report", &Self::reports(&store), "r-1");
-        let transactions = store.transactions();
-        let taken = transactions.transact_with_retry(reads, |attempt| {
+        let taken = store.transact_with_retry(reads, |attempt| {
             if attempt.get(note)?.is_some() {
                 return Ok(());
             }

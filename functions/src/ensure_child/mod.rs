@@ -42,7 +42,6 @@ impl App {
     /// Creates the function on these tables, which must belong to one store.
     #[must_use]
     pub fn new(children: Table<Child>, leases: Leases) -> Self {
-        let transactions = children.store().transactions();
         App { children: Items::new(children), leases, transactions }
     }
 

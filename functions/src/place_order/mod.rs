@@ -43,7 +43,6 @@ impl App {
     /// Creates the function on these tables, which must belong to one store.
     #[must_use]
     pub fn new(orders: Table<Order>, products: Table<Product>) -> Self {
-        let transactions = orders.store().transactions();
         App { orders: Items::new(orders), products: products.remembering_items(), transactions }
     }
 

@@ -35,8 +35,7 @@ async fn a_transaction_is_refused_with_a_sentence_before_anything_is_sent() {
     let engine = engine();
     let table = accounts::<Regional>(&engine);
     let (reads, item) = reads(&table);
-    let transactions = table.store().transactions();
-    let refused = transactions.transact_with_retry(reads, |attempt| {
+    let refused = table.store().transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
         Ok::<_, Error>(())
     });
@@ -80,9 +79,9 @@ async fn a_transaction_that_requires_a_lease_of_such_a_table_is_rejected_once() 
     let mut reads = Reads::new();
     let item = reads.item("account", &accounts, key());
     let lease = reads.lease("lease", &leases.token("k", 7));
-    let (transactions, call) = (store.transactions(), call());
-    let transactions = transactions.in_call(&call);
-    let refused = transactions.transact_with_retry(reads, |attempt| {
+    let call = call();
+    let store = store.in_call(&call);
+    let refused = store.transact_with_retry(reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;
         attempt.require(lease)?;
         Ok::<_, Error>(())

@@ -278,9 +278,9 @@ async fn a_lease_that_was_lost_is_none_of_the_items_that_are_checked() {
     let mut reads = Reads::new();
     let item = reads.item("count", &store.table::<Count>(CHILDREN), &key);
     let required = reads.lease("lease", lease.token());
-    let (transactions, call) = (store.transactions(), call(5));
-    let transactions = transactions.in_call(&call);
-    let counted = transactions.transact_with_retry(reads, |attempt| {
+    let call = call(5);
+    let store = store.in_call(&call);
+    let counted = store.transact_with_retry(reads, |attempt| {
         let count = attempt.get(item)?.expect("it is there").value;
         if count.n > 1 {
             attempt.check_rest()?;

@@ -17,11 +17,10 @@ use std::sync::Mutex;
 /// Takes all of `a-1`, but 30 at most, and leaves a note of it.
 async fn take_with_note(client: &Client) -> Told<i64> {
     let store = Store::new(client);
-    let transactions = store.transactions();
     let mut reads = Reads::new();
     let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
     let account = reads.item("account", &store.table::<Account>(TABLE), "a-1");
-    let taken = transactions.transact_with_retry(reads, |attempt| {
+    let taken = store.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_some() {
             return Err(Error::Refused(()));
         }
@@ -57,11 +56,10 @@ async fn move_unless_full(client: &Client) -> Told<i64> {
 
 async fn move_unless_above(most: i64, client: &Client) -> Told<i64> {
     let store = Store::new(client);
-    let transactions = store.transactions();
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
-    let taken = transactions.transact_with_retry(reads, |attempt| {
+    let taken = store.transact_with_retry(reads, |attempt| {
         if attempt.get(to)?.is_none_or(|account| account.value.balance > most) {
             return Err(Error::Refused(()));
         }
@@ -90,12 +88,11 @@ fn moved(before: &[Value], after: &[Value]) -> i64 {
 /// Takes 30 from `a-1` with the note `n-1`, or if `a-1` has less, from `a-2` with the note `n-2`.
 async fn take_from_either<N: Record>(note_of_30: &N, client: &Client) -> Told<&'static str> {
     let store = Store::new(client);
-    let transactions = store.transactions();
     let (accounts, notes): (Table<Account>, Table<N>) = (store.table(TABLE), store.table(NOTES));
     let mut reads = Reads::new();
     let [one, two] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let [by_one, by_two] = ["n-1", "n-2"].map(|id| reads.later(id, &notes, id));
-    let taken = transactions.transact_with_retry(reads, |attempt| {
+    let taken = store.transact_with_retry(reads, |attempt| {
         let has_enough = attempt.get(one)?.is_some_and(|account| account.value.balance >= 30);
         let (account, note, name) = if has_enough { (one, by_one, "n-1") } else { (two, by_two, "n-2") };
         if attempt.get(note)?.is_some() {
@@ -155,12 +152,11 @@ async fn with_a_loose_note() -> Engine {
 /// pays and `keeps` is true. Refuses without a note.
 async fn redeem(keeps: bool, client: &Client) -> Told<&'static str> {
     let store = Store::new(client);
-    let transactions = store.transactions();
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let [one, two] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let note = reads.item("note", &store.table::<Loose>(NOTES), "n-1");
-    let redeemed = transactions.transact_with_retry(reads, |attempt| {
+    let redeemed = store.transact_with_retry(reads, |attempt| {
         if attempt.get(note)?.is_none() {
             return Err(Error::Refused(()));
         }
@@ -213,12 +209,11 @@ fn balance(account: Option<Versioned<Account>>) -> i64 {
 /// Moves 30 from `a-1` to `a-2`, which holds 100 at most. If it has no room, promises the 30 by a note.
 async fn move_or_promise(client: &Client) -> Told<&'static str> {
     let store = Store::new(client);
-    let transactions = store.transactions();
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
-    let moved = transactions.transact_with_retry(reads, |attempt| {
+    let moved = store.transact_with_retry(reads, |attempt| {
         let (left, there) = (balance(attempt.get(from)?), balance(attempt.get(to)?));
         if there + 30 > 100 {
             attempt.put_if_absent(note, &Note { amount: 30 })?;
@@ -261,12 +256,11 @@ async fn an_attempt_that_was_committed_is_found_although_the_cancellation_of_the
 /// Moves as much from `a-1` to `a-2` as these have and can take, but 30 at most, and leaves a note of it.
 async fn move_with_note(client: &Client) -> Told<i64> {
     let store = Store::new(client);
-    let transactions = store.transactions();
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let [from, to] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
     let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
-    let moved = transactions.transact_with_retry(reads, |attempt| {
+    let moved = store.transact_with_retry(reads, |attempt| {
         let (left, there) = (balance(attempt.get(from)?), balance(attempt.get(to)?));
         let amount = (100 - there).min(30);
         attempt.update_at(from, &Account { balance: left - amount })?;

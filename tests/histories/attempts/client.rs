@@ -163,9 +163,8 @@ impl Client {
             (shelf, item, reads.later(format!("note {shelf}"), &notes, &note))
         });
         let (items, decisions): (Vec<_>, _) = (items.collect(), Decisions::of(number));
-        let transactions = self.shelves.store().transactions();
-        let transactions = transactions.in_call(call);
-        let taken = transactions.transact_with_retry(reads, |attempt| {
+        let store = self.shelves.store().in_call(call);
+        let taken = store.transact_with_retry(reads, |attempt| {
             let mut last = None;
             for &(shelf, item, note) in &items {
                 let amount = stock(attempt, item)?.min(most);
@@ -190,9 +189,8 @@ impl Client {
     async fn move_from(&self, number: u64, from: usize, most: i64, call: &Call) -> Told {
         let (mut reads, decisions) = (Reads::new(), Decisions::of(number));
         let (giving, taking) = (self.item(&mut reads, from), self.item(&mut reads, 1 - from));
-        let transactions = self.shelves.store().transactions();
-        let transactions = transactions.in_call(call);
-        let moved = transactions.transact_with_retry(reads, |attempt| {
+        let store = self.shelves.store().in_call(call);
+        let moved = store.transact_with_retry(reads, |attempt| {
             let amount = stock(attempt, giving)?.min(MOST - stock(attempt, taking)?).min(most);
             if amount <= 0 {
                 return Err(Error::Refused(()));

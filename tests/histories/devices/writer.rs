@@ -166,9 +166,8 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
     } else {
         (reads.item("note", &notes, &note_key), reads.remembered("ledger", ledgers, key))
     };
-    let transactions = ledgers.store().transactions();
-    let transactions = transactions.in_call(call);
-    let landed = transactions.transact_with_retry(reads, |attempt| {
+    let store = ledgers.store().in_call(call);
+    let landed = store.transact_with_retry(reads, |attempt| {
         match attempt.get(ledger)? {
             None if attempt.knows(ledger) => return Err(Error::Refused(Box::new(Told::SawNothing))),
             Some(current) if current.value.clone().into().plus(&Ledger::amount(number)).is_none() => {

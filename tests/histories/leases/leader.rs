@@ -64,7 +64,6 @@ impl Leader {
         let leases = store_on(network, &lease_wire.client(), now).leases(LEASES).with_clock_skew(skew);
         let store = store_on(network, &wire.client(), now);
         let reports = store.table(REPORTS);
-        let transactions = store.transactions();
         let (scene, network) = (scene.clone(), network.clone());
         Leader { scene, network, index, lease_wire, leases, wire, reports, transactions, old: Vec::new() }
     }

@@ -175,9 +175,8 @@ impl Client {
             };
             items.push((list, item));
         }
-        let transactions = self.table.store().transactions();
-        let transactions = transactions.in_call(call);
-        let done = transactions.transact_with_retry(reads, |attempt| {
+        let store = self.table.store().in_call(call);
+        let done = store.transact_with_retry(reads, |attempt| {
             let mut touched = BTreeMap::new();
             for &(list, item) in &items {
                 let now = attempt.get(item)?.expect("nobody deletes a list");

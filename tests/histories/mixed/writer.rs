@@ -99,9 +99,8 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let mut reads = Reads::new();
         let note = reads.item("note", &notes, format!("{key:?} {number}"));
         let tally = reads.item("tally", &self.table, key);
-        let transactions = self.table.store().transactions();
-        let transactions = transactions.in_call(call);
-        let done = transactions.transact_with_retry(reads, |attempt| {
+        let store = self.table.store().in_call(call);
+        let done = store.transact_with_retry(reads, |attempt| {
             if attempt.get(tally)?.is_none() {
                 return Err(Error::Refused(Told::SawNothing));
             }
