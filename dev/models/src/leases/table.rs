@@ -3,7 +3,7 @@
 
 use super::{Call, Held, LeaseModel, Shared, Shown, Wrong, seconds};
 use crate::protocol::{Answer, Next, Told};
-use crate::row::{self, Demands, Id, Row, Write};
+use crate::row::{self, Id, Row, Write};
 use fencepost::lease::{Leases, StoredLease};
 use fencepost::testing::{
     After, AfterAcquire, Facts, after, burn_helps, is_lost, judge, judge_acquire, judge_renewal, judge_steps,
@@ -97,7 +97,7 @@ impl LeaseModel {
 
     pub(super) fn meets_required(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, Option<()>) {
         let is_required = self.lacks("require") || self.is_held(shared.lease.as_ref(), token);
-        match write.apply(Some(&shared.item), None, Demands::ALL) {
+        match write.apply(Some(&shared.item), None, None) {
             Ok(Some(next)) if is_required => {
                 shared.wrongs.extend((token < shared.acquired).then_some(Wrong::ReplacedWrote));
                 shared.item = next;
@@ -114,9 +114,8 @@ impl LeaseModel {
 
     pub(super) fn meets_fenced(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, Option<()>) {
         let is_burn = matches!(write, Write::Burn { .. });
-        let demands = Demands { fence: !self.lacks("fence"), ..Demands::ALL };
         let fence = (!is_burn).then_some(token);
-        match write.apply(Some(&shared.item), fence, demands) {
+        match write.apply(Some(&shared.item), fence, self.without) {
             Ok(Some(next)) => {
                 let is_fall = !is_burn && token < shared.written;
                 shared.wrongs.extend(is_fall.then_some(Wrong::ItemSawFall));
