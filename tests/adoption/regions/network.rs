@@ -1,121 +1,76 @@
-//! Two Regions over one table with multi-Region strong consistency, as a seam of the network: of two writes to one item in
-//! different Regions, one is refused for now.
+//! Two Regions over one table with multi-Region strong consistency: of two writes to one item in different Regions, at
+//! least one is refused for now.
 
 use crate::harness::clock::TEN_O_CLOCK;
-use crate::harness::engine::{Engine, Step, is_read};
-use crate::harness::faults::{Rates, store_on};
+use crate::harness::engine::{Engine, is_read};
+use crate::harness::faults::{Network, Rates, store_on};
 use crate::harness::off::OffClocks;
 use fencepost::Store;
-use fencepost_test::{Answer, Fault, Request, Seam, error};
-use serde_json::{Value, json};
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use fencepost_test::{Answer, Request, Seam, Sent, error};
+use serde_json::json;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The service in both Regions. The `op` of a request is its Region.
-struct Service {
-    in_flight: Mutex<Vec<Flight>>,
-    conflicts: Arc<AtomicUsize>,
+const CONFLICT: &str = "ReplicatedWriteConflictException";
+
+/// Both Regions of one table.
+pub struct Regions {
+    pub network: Arc<Network>,
+    clocks: OffClocks,
+}
+
+/// The writes between their arrival in a Region and their commit in the other one.
+struct Replication {
     /// Against all promises, so many of a thousand conflicts are answered as if the write were applied.
     denied: u64,
+    /// The last write to each item: its Region and its end.
+    under_way: Mutex<BTreeMap<(String, String), (u64, Instant)>>,
 }
 
-/// A write until it is committed in both Regions.
-struct Flight {
-    region: u64,
-    item: Step,
-    ends: Instant,
-}
-
-impl Seam for Service {
-    fn arrives(&self, network: &fencepost_test::Network, request: &Request) -> Answer {
-        if request.operation == "TransactWriteItems" {
-            return error(400, "ValidationException");
-        }
+impl Seam for Replication {
+    /// The operation of a request is its Region.
+    fn arrives(&self, network: &Network, request: &Request) -> Answer {
         if is_read(&request.operation) {
             return network.engine.execute(request);
         }
-        let (region, now) = (request.op, Instant::now());
-        let item = network.engine.steps_of(&request.operation, &request.body).remove(0);
-        let mut in_flight = self.in_flight.lock().expect("no panic while noting");
-        in_flight.retain(|flight| flight.ends > now);
-        let is_met = |flight: &Flight| {
-            flight.region != region && (&flight.item.table, &flight.item.id) == (&item.table, &item.id)
-        };
-        // One in eight meets a write that is refused too.
-        if in_flight.iter().any(is_met) || network.below(8) == 0 {
-            self.conflicts.fetch_add(1, SeqCst);
-            let is_denied = network.below(1000) < self.denied;
-            let done = Answer { status: 200, body: json!({}) };
-            return if is_denied { done } else { error(400, "ReplicatedWriteConflictException") };
+        if request.operation == "TransactWriteItems" {
+            return error(400, "ValidationException");
         }
-        let ends = now + Duration::from_millis(5 + network.below(55));
-        in_flight.push(Flight { region, item, ends });
-        network.engine.execute(request)
+        let step = network.engine.steps_of(&request.operation, &request.body).remove(0);
+        let (now, ends, region) = (Instant::now(), Duration::from_millis(5 + network.below(55)), request.op);
+        let mut under_way = self.under_way.lock().expect("no panic while noting");
+        let last = under_way.get(&(step.table.clone(), step.id.clone()));
+        let is_met = last.is_some_and(|(other, until)| *other != region && now < *until);
+        // Both of two such writes may be refused.
+        if !is_met && network.below(20) > 0 {
+            under_way.insert((step.table, step.id), (region, now + ends));
+            return network.engine.execute(request);
+        }
+        let is_denied = network.below(1000) < self.denied;
+        if is_denied { Answer { status: 200, body: json!({}) } } else { error(400, CONFLICT) }
     }
 }
 
-/// The events on the network.
-#[derive(Debug)]
-pub struct Totals {
-    pub requests: usize,
-    /// Reads of one item without consistency.
-    pub inconsistent: usize,
-    pub conflicts: usize,
-    /// Lost answers to applied writes.
-    pub lost: usize,
+/// Whether a write met one of the other Region.
+pub fn is_conflict(sent: &Sent) -> bool {
+    sent.arrivals.iter().any(|(_, outcome)| outcome.to_string().contains(CONFLICT))
 }
 
-/// The network between both Regions.
-pub struct Network {
-    inner: Arc<fencepost_test::Network>,
-    clocks: OffClocks,
-    conflicts: Arc<AtomicUsize>,
-}
-
-impl Network {
-    pub fn new(engine: &Engine, rates: Rates, seed: u64) -> Arc<Self> {
-        Self::denying(engine, rates, seed, 0)
-    }
-
-    /// The same with a service that denies so many of a thousand conflicts.
-    pub fn denying(engine: &Engine, rates: Rates, seed: u64, denied: u64) -> Arc<Self> {
-        let conflicts = Arc::<AtomicUsize>::default();
-        let service = Service { in_flight: Mutex::default(), conflicts: conflicts.clone(), denied };
-        let inner = fencepost_test::Network::through(engine, rates, fastrand::Rng::with_seed(seed), service);
-        Arc::new(Network { inner, clocks: OffClocks::of(seed, Instant::now()), conflicts })
+impl Regions {
+    /// Answers so many of a thousand conflicts as if the write were applied.
+    pub fn new(engine: &Engine, rates: Rates, denied: u64, seed: u64) -> Arc<Self> {
+        let replication = Replication { denied, under_way: Mutex::default() };
+        let network = Network::through(engine, rates, fastrand::Rng::with_seed(seed), replication);
+        Arc::new(Regions { network, clocks: OffClocks::of(seed, Instant::now()) })
     }
 
     /// The store of a client in this Region, with a clock of its own.
     pub fn store(&self, region: u64) -> Store {
         let clock = self.clocks.draw();
-        let wire = clock.wire(&self.inner);
+        let wire = clock.wire(&self.network);
         wire.works_on(region);
-        store_on(&self.inner, &wire.client(), move || clock.now(Duration::from_millis(TEN_O_CLOCK)))
-    }
-
-    pub fn below(&self, bound: u64) -> u64 {
-        self.inner.below(bound)
-    }
-
-    pub fn totals(&self) -> Totals {
-        let log = self.inner.log();
-        let count = |holds: fn(&fencepost_test::Sent) -> bool| log.iter().filter(|sent| holds(sent)).count();
-        Totals {
-            requests: log.len(),
-            inconsistent: count(|sent| sent.operation() == "GetItem" && sent.request.body["ConsistentRead"] != true),
-            conflicts: self.conflicts.load(SeqCst),
-            lost: count(|sent| {
-                !sent.is_read() && sent.executed() > 0 && matches!(sent.fault, Some(Fault::AnswerLost | Fault::Held))
-            }),
-        }
-    }
-
-    /// The rows left by applied writes, in their order.
-    pub fn rows(&self) -> Vec<(Step, Value)> {
-        let applied = self.inner.applied();
-        let rows = applied.iter().flat_map(|applied| &applied.rows);
-        rows.map(|touched| (touched.step.clone(), touched.row.clone())).collect()
+        store_on(&self.network, &wire.client(), move || clock.now(Duration::from_millis(TEN_O_CLOCK)))
     }
 }
