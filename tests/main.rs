@@ -10,15 +10,15 @@
 //! | a page of a proxy, half an answer, a reset, a lying server | `core/unruly.rs` |
 //! | a second send while the first is awaited; sends that overtake each other | `core/hedging.rs`, `core/out_of_order.rs` |
 //! | throttling for minutes | `core/storms.rs` |
-//! | a late copy of a replaced attempt | `core/succession/`, `shop/succession.rs` |
+//! | a late copy of a replaced attempt | `core/succession/`, `shop/exactly_once.rs` |
 //! | remembered items, a warm change in one request | `core/remembered.rs` |
 //! | deleted items, values that expire | `core/tombstones.rs`, `clocks/mod.rs` |
 //! | the difference of two items, keys with a sort key, derived records | `core/properties.rs`, `core/records.rs` |
 //! | **transactions and keys** | |
 //! | several items at once: refusals, bare adds, limits | `core/refusals.rs`, `core/anchors.rs`, `core/limits.rs` |
 //! | an idempotency key without HTTP | `core/idempotency.rs` |
-//! | an `Idempotency-Key` of a request, its repeat, its expiry | `devices/keys.rs`, `shop/exactly_once.rs`, `leases/keys.rs` |
-//! | a caller without a name | `requests/callers.rs` |
+//! | an `Idempotency-Key` of a request, its repeat, its expiry | `devices/keys.rs`, `shop/exactly_once.rs`, `leases/routes.rs` |
+//! | a caller without a name | `requests/odd_events.rs` |
 //! | **leases** | |
 //! | a holder that was frozen or stopped for longer than its lease | `leases/processes.rs` |
 //! | lost answers and late copies of acquire, renew, release | `core/leases/lost_answers.rs`, `core/leases/late_copies.rs` |
@@ -35,10 +35,10 @@
 //! | faults, and the end of Lambda's time | `devices/faults.rs` |
 //! | stock is never sold twice; many buyers; a hot product | `shop/crowd.rs` |
 //! | orders page by page | `shop/listings.rs` |
-//! | newest instance wins; a late delete; messages of a queue | `mappings/story.rs`, `mappings/batches.rs`, `mappings/events.rs`, `mappings/lost_answers.rs` |
+//! | newest instance wins; a late delete; messages of a queue | `mappings/story.rs`, `mappings/batches.rs`, `mappings/lost_answers.rs` |
 //! | requests per route | `shop/budgets.rs`, `leases/budgets.rs`, `mappings/budgets.rs` |
-//! | metrics, traces, log lines | `devices/metrics.rs`, `devices/traces.rs`, `mappings/processes.rs`, `core/spans.rs` |
-//! | processes over sockets that lose answers | `devices/over_http.rs`, `devices/lost_answers.rs` |
+//! | metrics, traces, log lines | `devices/metrics.rs`, `mappings/processes.rs`, `core/spans.rs` |
+//! | processes over sockets that lose answers | `devices/over_http.rs`, `devices/faults.rs` |
 //! | a function as a router, without events | `devices/as_a_router.rs` |
 //! | **other programs, restores, clocks, the tool** | |
 //! | rows of another program, and their adoption | `adoption/adopting.rs`, `adoption/creating.rs`, `adoption/transactions.rs` |
@@ -60,8 +60,8 @@
 //! | permissions of the template: least privilege | `repository/permissions.rs` |
 //! | units and dollars of each route | `repository/costs.rs` |
 //! | layers, circles, banned text, length of files | `repository/imports.rs`, `repository/tidy.rs` |
-//! | functions, events, template and pages agree | `repository/functions.rs`, `repository/wiring.rs`, `repository/derived.rs` |
-//! | `docs/openapi.yaml` | `repository/contract.rs`; every answer of every test is compared with it in `harness/contract.rs` |
+//! | functions, events, template and pages agree | `repository/functions.rs`, `repository/derived.rs` |
+//! | `docs/openapi.yaml` | `repository/openapi.rs`; every answer of every test is compared with it in `harness/contract.rs` |
 //! | alarms, logs, backups, deployments, metrics | `repository/protection.rs`, `repository/deployments.rs`, `repository/metrics.rs` |
 #![allow(missing_docs, clippy::missing_panics_doc, reason = "the name of a test says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "tests set the clock and write behind the crate's back")]

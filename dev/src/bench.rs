@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use tokio::process::Command;
 
-use crate::{failure::Failure, process::Group};
+use crate::{failure::Failure, process};
 
 /// Builds the function, the baseline and the benchmarks, and runs the benchmarks.
 ///
@@ -18,31 +18,26 @@ use crate::{failure::Failure, process::Group};
 ///
 /// # Errors
 /// A program does not compile or a benchmark fails.
-pub async fn run(workspace: &Path) -> Result<(), Failure> {
+pub async fn run() -> Result<(), Failure> {
     let target = target_directory();
     let mut built = Ok(());
     for (package, binary) in [("functions", "device-state"), ("baseline", "baseline")] {
         let build = ["build", "--release", "-p", package, "--bin", binary];
-        built = built.and(cargo(workspace, &build, &target, &[]).await);
+        built = built.and(cargo(&build, &target, &[]).await);
     }
     // An older program may be there. Its figures would not be those of this code.
     let programs = if built.is_ok() { &["device-state", "baseline"][..] } else { &[] };
     let arguments: Vec<_> = programs.iter().map(|name| target.join("release").join(name)).collect();
-    cargo(workspace, &["run", "--profile", "histories", "-p", "bench", "--"], &target, &arguments).await?;
+    cargo(&["run", "--profile", "histories", "-p", "bench", "--"], &target, &arguments).await?;
     built
 }
 
-async fn cargo(workspace: &Path, words: &[&str], target: &Path, arguments: &[PathBuf]) -> Result<(), Failure> {
-    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    let mut command = Command::new(cargo);
-    command.current_dir(workspace).args(words).args(arguments);
-    command.env("CARGO_TARGET_DIR", target);
-    let mut cargo = Group::spawn(&mut command)
-        .map_err(|error| Failure::new(format!("cargo does not start ({error}): is it on the PATH?")))?;
-    match cargo.ended().await {
-        Ok(status) if status.success() => Ok(()),
-        _ => Err(Failure::new(format!("`cargo {}` has failed: correct what it says above.", words.join(" ")))),
-    }
+async fn cargo(words: &[&str], target: &Path, arguments: &[PathBuf]) -> Result<(), Failure> {
+    let failed = || format!("`cargo {}` has failed: correct what it says above.", words.join(" "));
+    let command = |cargo: &mut Command| {
+        cargo.args(words).args(arguments).env("CARGO_TARGET_DIR", target);
+    };
+    process::cargo(command, failed).await
 }
 
 /// The target directory that holds the running program.

@@ -14,12 +14,19 @@ use aws_sdk_dynamodb::{
 };
 use dynoxide::Database;
 use fencepost::lambda::https_client;
+use nix::ifaddrs::getifaddrs;
 use tokio::net::TcpListener;
 
-use crate::{args::Engine, docker, failure::Failure};
+use crate::{args::Engine, failure::Failure};
 
 /// The credentials if the user has none. The engines want a signature, but do not check it.
 const PLACEHOLDER: &str = "local";
+
+/// The name of this machine in a container. `--add-host host.docker.internal:host-gateway` gives it to a container.
+pub const CONTAINER_HOST: &str = "host.docker.internal";
+
+/// The interface of Docker's default bridge on Linux.
+const BRIDGE: &str = "docker0";
 
 /// A DynamoDB that answers, or will answer soon.
 pub struct DynamoDb {
@@ -66,7 +73,7 @@ impl DynamoDb {
             })
         };
         let listener = listen(Ipv4Addr::LOCALHOST.into()).await?;
-        let bridge = match if containers { docker::bridge()? } else { None } {
+        let bridge = match if containers { bridge()? } else { None } {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
@@ -82,7 +89,7 @@ impl DynamoDb {
             tokio::spawn(dynoxide::server::serve_on(listener, database.clone()));
         }
         let endpoint = format!("http://127.0.0.1:{port}");
-        let endpoint_in_containers = containers.then(|| format!("http://{}:{port}", docker::HOST));
+        let endpoint_in_containers = containers.then(|| format!("http://{CONTAINER_HOST}:{port}"));
         Ok(Self { endpoint, endpoint_in_containers, kind, file, region: region(), credentials: None })
     }
 
@@ -173,6 +180,26 @@ fn on_disk(folder: &Path) -> Result<(Database, PathBuf), Failure> {
     let path = file.to_str().ok_or_else(|| unusable(&"its path is not UTF-8"))?;
     let database = Database::new(path).map_err(|error| unusable(&error))?;
     Ok((database, file))
+}
+
+/// Finds the address of Docker's bridge. Containers reach the servers there. Returns `None` where Docker runs in a
+/// virtual machine and takes containers to 127.0.0.1, as on macOS.
+///
+/// # Errors
+/// This machine has no such interface.
+fn bridge() -> Result<Option<IpAddr>, Failure> {
+    if !cfg!(target_os = "linux") {
+        return Ok(None);
+    }
+    let named = getifaddrs().into_iter().flatten().filter(|interface| interface.interface_name == BRIDGE);
+    let mut addresses = named.filter_map(|interface| Some(interface.address?.as_sockaddr_in()?.ip()));
+    match addresses.next() {
+        Some(address) => Ok(Some(address.into())),
+        None => Err(Failure::new(format!(
+            "Containers cannot be answered, because there is no interface {BRIDGE}: start Docker Engine (neither \
+             Docker Desktop nor a rootless Docker has one on Linux), or leave --containers out."
+        ))),
+    }
 }
 
 #[cfg(test)]

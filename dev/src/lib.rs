@@ -2,9 +2,9 @@
 //!
 //! In the order of a run: [`args`] reads the command line, [`template`] reads `template.yaml`, [`dynamodb`] starts the
 //! embedded engine, [`tables`] creates the tables, [`functions`] starts the functions, [`gateway`] serves them as API Gateway
-//! does, and [`page`] shows the [`console`] and their contract ([`openapi`]). With `--watch`, [`build`] compiles the
-//! functions, and [`watch`] serves them as processes. Every other process belongs to a [`process::Group`], which ends with
-//! this one. Every error is a [`failure::Failure`].
+//! does, and [`page`] shows the [`console`] and their contract ([`openapi`]). With `--watch`, [`watch`] compiles the functions
+//! and serves them as processes. Every other process belongs to a [`process::Group`], which ends with this one. Every error
+//! is a [`failure::Failure`].
 //!
 //! Runs on Linux and macOS, because it uses process groups and Unix signals.
 
@@ -14,8 +14,6 @@ use std::path::{Path, PathBuf};
 
 pub mod args;
 pub mod bench;
-pub mod build;
-pub mod docker;
 pub mod dynamodb;
 pub mod failure;
 pub mod functions;

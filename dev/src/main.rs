@@ -10,8 +10,8 @@ use std::process::ExitCode;
 
 use dev::{
     args::{self, Args, Command, Engine},
-    bench, build, docker,
-    dynamodb::DynamoDb,
+    bench,
+    dynamodb::{CONTAINER_HOST, DynamoDb},
     failure::Failure,
     functions::{self, Functions},
     gateway, page, tables,
@@ -29,7 +29,7 @@ async fn main() -> ExitCode {
             Ok(())
         }
         Ok(Command::Bench) => tokio::select! {
-            measured = bench::run(dev::workspace()) => measured,
+            measured = bench::run() => measured,
             asked = asked_to_stop() => asked.and(Err(Failure::new("The benchmarks were stopped."))),
         },
         Ok(Command::Run(args)) => tokio::select! {
@@ -64,7 +64,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
     let watch = if args.watch {
         watch::check_installed().await?;
         drop(gateway); // the port is for cargo-lambda
-        build::functions(workspace, &template.functions).await?;
+        watch::build(&template.functions).await?;
         let mut watch = Watch::start(workspace, args.port, &environment, &dynamodb)?;
         watch.serving().await?;
         Some(watch)
@@ -75,7 +75,7 @@ async fn run(args: &Args) -> Result<(), Failure> {
         tokio::spawn(async move { axum::serve(gateway, routes).await });
         None
     };
-    page::serve(listener, args.port, &template, &page::console(args.port, &dynamodb)?);
+    page::serve(listener, args.port, &page::console()?);
     say_what_is_there(args, &dynamodb, &template);
     match watch {
         Some(mut watch) => Err(watch.ended().await),
@@ -110,7 +110,7 @@ fn say_where_containers_reach(dynamodb: &DynamoDb) {
         "\nContainers reach it at {endpoint}. In another terminal:\n\n  sam build --parameter-overrides \
          Architecture={architecture}\n  sam local start-api --add-host {host}:host-gateway \\\n    --parameter-overrides \
          'Architecture={architecture} {DYNAMODB_ENDPOINT}={endpoint}'",
-        host = docker::HOST,
+        host = CONTAINER_HOST,
     );
 }
 

@@ -8,6 +8,8 @@ use nix::{
 };
 use tokio::process::{Child, Command};
 
+use crate::failure::Failure;
+
 /// A child process that leads its own process group. It is stopped when this value is dropped.
 ///
 /// The group has two uses. Ctrl-C in the terminal reaches only this process, which then stops the others in order. And
@@ -61,5 +63,21 @@ impl Drop for Group {
             }
         }
         self.signal(Signal::SIGKILL);
+    }
+}
+
+/// Runs cargo with these words in the root of the workspace. It shows its own progress on the terminal.
+///
+/// # Errors
+/// Cargo does not start, or it fails: then with this sentence.
+pub async fn cargo(command: impl FnOnce(&mut Command), failed: impl FnOnce() -> String) -> Result<(), Failure> {
+    // Cargo tells its children which cargo it is. cargo-lambda uses this variable too.
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command(cargo.current_dir(crate::workspace()));
+    let mut cargo = Group::spawn(&mut cargo)
+        .map_err(|error| Failure::new(format!("cargo does not start ({error}): is it on the PATH?")))?;
+    match cargo.ended().await {
+        Ok(status) if status.success() => Ok(()),
+        _ => Err(Failure::new(failed())),
     }
 }

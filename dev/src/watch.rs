@@ -10,7 +10,12 @@ use std::{
 
 use tokio::{net::TcpStream, process::Command, time::sleep};
 
-use crate::{dynamodb::DynamoDb, failure::Failure, process::Group};
+use crate::{
+    dynamodb::DynamoDb,
+    failure::Failure,
+    process::{self, Group},
+    template::Function,
+};
 
 /// The default log level of the functions. `cargo lambda watch` asks the runtime to handle one request at a time. The
 /// runtime warns about this at each start. So this level hides its warnings.
@@ -33,6 +38,26 @@ fn missing(error: &io::Error) -> Failure {
         "cargo-lambda does not start ({error}): install it with `pip install cargo-lambda`, or as \
          https://www.cargo-lambda.info describes."
     ))
+}
+
+/// Builds all functions at once, in exactly the way that `cargo lambda watch` will ask cargo for.
+///
+/// `cargo lambda watch` starts each function with `cargo run --color auto --manifest-path Cargo.toml --bin NAME` in the
+/// root of the workspace. Cargo decides the features of dependencies from the packages that are *selected*. Without
+/// `-p`, those are all members. So this build also names binaries only. Every unit is then the same. So the first
+/// request finds its function compiled.
+///
+/// # Errors
+/// Cargo does not start or the functions do not compile.
+pub async fn build(functions: &[Function]) -> Result<(), Failure> {
+    let command = |cargo: &mut Command| {
+        cargo.args(["build", "--color", "auto", "--manifest-path", "Cargo.toml"]);
+        for function in functions {
+            cargo.args(["--bin", &function.name]);
+        }
+    };
+    process::cargo(command, || "The functions do not compile: correct what cargo says above and run this again.".into())
+        .await
 }
 
 /// A running `cargo lambda watch`. Dropping it stops it and the functions.

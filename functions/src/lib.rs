@@ -2,7 +2,9 @@
 //!
 //! Each module describes itself in its `FUNCTION`. [`product`] and [`mapping`] are records that two functions write.
 
-#![allow(clippy::missing_errors_doc)] // of a handler: a problem for each answer that is not a success
+// A handler fails with the problem of each answer that is not a success, a parser with one that names the field or the
+// parameter, a start with a sentence that names the variable.
+#![allow(clippy::missing_errors_doc)]
 
 pub mod delete_mapping;
 pub mod device_state;

@@ -7,7 +7,7 @@ use super::world::{
 };
 use crate::harness::engine::Engine;
 use fencepost::http::{CreateRequest, Items};
-use fencepost::{Error, Exists, Failure, IdempotencyClaim, Store, Table, Versioned};
+use fencepost::{Error, Exists, IdempotencyClaim, Store, Table, Versioned};
 
 #[tokio::test]
 async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item() {
@@ -61,13 +61,6 @@ async fn a_lost_create_that_finds_a_row_of_another_program_is_unknown_where_othe
     // Without other writers, another client's row proves that this create was never applied.
     let (_, exists) = created::<Alone>(false, takes_the_key).await;
     assert!(matches!(exists, Err(Error::Refused(Exists(current))) if current.value.balance == 50));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_create_without_a_lost_answer_is_never_unknown() {
-    let engine = with_foreign(Some(1));
-    let created = accounts::<Shared>(&engine).create(&key(), &account(1)).await;
-    assert!(!matches!(created, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{created:?}");
 }
 
 /// Creates an account over HTTP with a key, through a client with a lost first write.

@@ -102,7 +102,7 @@ async fn gone(world: &World<Mappings>, ip: &str, instance: &str, at: &str) -> Va
 
 /// A batch that deletes an instance at each of these addresses.
 fn batch(ips: &[&str]) -> Event {
-    let sample = load("delete-mapping-deleted").0["Records"][0].take();
+    let sample = load("delete-mapping-superseded").0["Records"][0].take();
     let message = |(place, ip): (usize, &&str)| {
         let mut message = sample.clone();
         message["messageId"] = json!(format!("m-{place}"));

@@ -50,6 +50,10 @@ async fn a_sum_that_38_digits_cannot_hold_is_not_representable() {
         let event = Event::adjust().text(&format!(r#"{{"attribute":"n","by":{by}}}"#));
         world.refused(&event, 409, "not_representable").await;
     }
+    let world = World::with_state(r#"{"n":1e100}"#).await;
+    let clamp = |limit: &str| Event::adjust().text(&format!(r#"{{"attribute":"n","by":1,"onLimit":"clamp",{limit}}}"#));
+    world.refused(&clamp(r#""min":0"#), 409, "not_representable").await;
+    assert_eq!(world.send(&clamp(r#""max":50"#)).await.shows(200, 2)["state"]["n"], 50, "it ends at the limit");
 }
 
 #[tokio::test]

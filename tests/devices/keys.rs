@@ -1,9 +1,8 @@
 //! `Idempotency-Key`: a change has one effect. Each repeat gets the first answer.
 
-use super::process;
-use super::world::{KEY, TABLES, World};
+use super::world::{self, KEY, TABLES, World};
 use crate::harness::answers::Answer;
-use crate::harness::clients::{client_whose, lost};
+use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
 use crate::harness::functions::{DEVICES, RECORDS};
 use crate::harness::server::Server;
@@ -141,17 +140,6 @@ async fn a_record_that_has_expired_is_not_believed() {
 }
 
 #[tokio::test]
-async fn callers_do_not_share_their_keys() {
-    let (world, _) = World::with_lamp().await;
-    let adjust = Event::adjust().key("k-1");
-    world.send(&adjust).await.shows(200, 2);
-    let other = adjust.clone().by("arn:aws:iam::123456789012:role/other");
-    world.send(&other).await.shows(200, 3);
-    world.send(&adjust.by_cargo_lambda()).await.shows(200, 4);
-    assert_eq!(world.send(&other).await.header("idempotency-replayed"), Some("true"));
-}
-
-#[tokio::test]
 async fn a_repeat_is_answered_before_its_if_match_is_looked_at() {
     let (world, created) = World::with_lamp().await;
     let adjust = Event::adjust().key("k-1").header("if-match", created.etag());
@@ -251,7 +239,7 @@ async fn the_same_request_at_once_is_not_refused_because_of_itself() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn tenants_of_a_lambda_authorizer_do_not_share_their_keys() {
     let server = Server::start(TABLES).await;
-    let process = process::start(&server, &[("AUTHORIZER_CALLER", "tenantId")]).await;
+    let process = world::start(&server, &[("AUTHORIZER_CALLER", "tenantId")]).await;
     let create = |tenant: Value, device: &str| {
         Event::create().device(device).key("k-1").authorized(&json!({"lambda": {"tenantId": tenant}}))
     };
@@ -310,42 +298,4 @@ async fn a_keyed_setting_looks_the_key_up_before_if_match_and_before_it_decides(
         let again = world.send(&keyed).await;
         assert_eq!((again.status, &again.body), (200, &first.body), "{keyed:?}");
     }
-}
-
-#[tokio::test]
-async fn the_same_request_through_another_base_path_is_the_same_request() {
-    let (world, _) = World::with_lamp().await;
-    for (index, change) in [Event::adjust(), Event::patch_state(), Event::set_config()].into_iter().enumerate() {
-        let keyed = change.key(&format!("k-{index}"));
-        let first = world.send(&keyed).await;
-        assert_eq!(first.status, 200, "{first:?}");
-        let again = world.send(&keyed.under_base_path("/base")).await;
-        assert_eq!((again.status, &again.body), (200, &first.body));
-        assert_eq!(again.header("idempotency-replayed"), Some("true"));
-    }
-    // Another device is another request.
-    let other = Event::adjust().device("lamp-2").key("k-0").under_base_path("/base");
-    world.refused(&other, 422, "idempotency_key_reused").await;
-}
-
-/// The same device, where no single read is answered. A refusal is looked at again with one.
-fn without_a_second_look(world: &World) -> World {
-    let client =
-        client_whose(
-            &world.engine,
-            |engine, _, operation, body| {
-                if operation == "GetItem" { lost() } else { engine.answer(operation, body) }
-            },
-        );
-    world.reached_by(&client)
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_keyed_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_ever_applied() {
-    let (world, _) = World::with_lamp().await;
-    let blind = without_a_second_look(&world);
-    let too_much = Event::adjust().text(r#"{"attribute":"brightness","by":1000,"max":100}"#).key("k-1");
-    let answer = blind.refused(&too_much, 503, "unavailable").await;
-    let detail = answer.json()["detail"].as_str().expect("a detail").to_owned();
-    assert!(detail.contains("this request applied nothing; an earlier one with the same Idempotency-Key"), "{detail}");
 }

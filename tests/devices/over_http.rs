@@ -1,12 +1,10 @@
-//! The real function over real sockets: racing processes, and lost answers.
+//! The real function over real sockets: lost answers, and many processes.
 
-use super::process::start;
-use super::world::{TABLES, World};
+use super::world::{TABLES, World, start};
 use crate::harness::clients::lost;
 use crate::harness::engine::Engine;
 use crate::harness::events::Event;
 use crate::harness::functions::DEVICES;
-use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Server, listen};
 use crate::harness::world::context;
 use aws_sdk_dynamodb::Client;
@@ -19,69 +17,13 @@ use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering::SeqCst};
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
 fn brightness(engine: &Engine, device: &str) -> i64 {
     let row = engine.row(DEVICES, "deviceId", device);
     row["state"]["M"]["brightness"]["N"].as_str().expect("a number").parse().expect("a whole number")
-}
-
-/// How many adjustments of one device were begun and acknowledged.
-struct Progress {
-    engine: Engine,
-    begun: AtomicI64,
-    acknowledged: AtomicI64,
-}
-
-impl Progress {
-    /// Asserts that the brightness is at least the adjustments acknowledged before the look, and at most those begun after it.
-    fn assert_holds(&self) {
-        let at_least = 50 + self.acknowledged.load(SeqCst);
-        let now = brightness(&self.engine, "lamp-1");
-        let at_most = 50 + self.begun.load(SeqCst);
-        assert!((at_least..=at_most).contains(&now), "{at_least} <= {now} <= {at_most}");
-    }
-
-    /// Makes the lamp brighter by one, so many times.
-    async fn adjust(&self, process: &FunctionProcess, times: i64) {
-        for _ in 0..times {
-            self.begun.fetch_add(1, SeqCst);
-            self.assert_holds();
-            loop {
-                let answer = process.answer(&Event::adjust()).await;
-                match answer.status {
-                    200 => break,
-                    503 => {} // nothing was applied: the same request may win
-                    _ => panic!("neither done nor safe to repeat: {answer:?}"),
-                }
-            }
-            self.acknowledged.fetch_add(1, SeqCst);
-            self.assert_holds();
-        }
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn five_processes_that_race_lose_no_adjustment_and_apply_none_twice() {
-    const CLIENTS: i64 = 5;
-    const ADJUSTMENTS: i64 = 10;
-    let server = Server::start(TABLES).await;
-    let mut processes = Vec::new();
-    for _ in 0..CLIENTS {
-        processes.push(start(&server, &[]).await);
-    }
-    processes[0].answer(&Event::create()).await.shows(201, 1);
-    let engine = server.engine.clone();
-    let progress = Arc::new(Progress { engine, begun: AtomicI64::new(0), acknowledged: AtomicI64::new(0) });
-    let mut clients = JoinSet::new();
-    for process in processes {
-        let progress = progress.clone();
-        clients.spawn(async move { progress.adjust(&process, ADJUSTMENTS).await });
-    }
-    clients.join_all().await;
-    assert_eq!(brightness(&server.engine, "lamp-1"), 50 + CLIENTS * ADJUSTMENTS);
 }
 
 /// A hop in front of an engine's server. It loses every n-th answer to an applied write: by turns, it sends nothing or

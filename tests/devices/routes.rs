@@ -132,6 +132,7 @@ async fn each_change_leaves_its_state_or_is_refused() {
         (lamp, adjust(r#""by":1,"min":60"#), Err("limit_reached")),
         (lamp, adjust(r#""by":1000,"min":0,"max":100,"onLimit":"clamp""#), Ok(json!({"brightness": 100}))),
         (lamp, adjust(r#""by":-1000,"min":10,"onLimit":"clamp""#), Ok(json!({"brightness": 10}))),
+        (lamp, adjust(r#""by":-1.5,"min":0,"max":0,"onLimit":"clamp""#), Ok(json!({"brightness": 0}))),
         // The current number is outside.
         (lamp, adjust(r#""by":-1,"max":20,"onLimit":"clamp""#), Ok(json!({"brightness": 20}))),
         // An attribute is a literal name at the top.
@@ -240,6 +241,7 @@ async fn a_config_is_replaced_as_a_whole_and_creation_does_not_count_as_a_change
 async fn a_config_is_changed_again_only_when_the_interval_has_passed() {
     let (world, _) = World::with_lamp().await;
     world.send(&config(r#"{"n":1}"#)).await.shows(200, 2);
+    world.send(&config(r#"{"n":1.0}"#)).await.shows(200, 2); // no change, so not too recent
     for (passed, left) in [(0, "300"), (1_000, "299"), (500, "299"), (298_000, "1"), (499, "1")] {
         world.pass(passed);
         let answer = world.refused(&config(r#"{"n":2}"#), 409, "changed_too_recently").await;

@@ -3,13 +3,29 @@
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::LazyLock;
 
 /// An event as API Gateway sends it. An event of a queue is a batch: only `load` works for it.
 #[derive(Clone)]
 pub struct Event(pub Value);
 
-/// The event of `events/` with this name.
+/// The names of events without a file, with their routes.
+const DERIVED: [(&str, &str); 4] = [
+    ("device-state-delete", "DELETE /devices/{deviceId}"),
+    ("host-mapping-get", "GET /mappings/{hostIp}"),
+    ("inventory-get", "GET /products/{productId}"),
+    ("lease-get", "GET /leases/{leaseKey}"),
+];
+
+/// The event of `events/` with this name, or the one that is derived for it.
 pub fn load(name: &str) -> Event {
+    match DERIVED.iter().find(|(derived, _)| *derived == name) {
+        Some((_, route)) => of_route(route),
+        None => read(name),
+    }
+}
+
+fn read(name: &str) -> Event {
     let path = dev::workspace().join(format!("events/{name}.json"));
     Event(serde_json::from_str(&std::fs::read_to_string(path).expect("an event of that name")).expect("JSON"))
 }
@@ -87,6 +103,15 @@ impl Event {
         self
     }
 
+    /// Without a body, a query, a key and preconditions.
+    fn bare(mut self) -> Self {
+        for header in ["if-match", "if-none-match", "idempotency-key"] {
+            self = self.without_header(header);
+        }
+        self.0.as_object_mut().expect("an event").remove("body");
+        self.asking([])
+    }
+
     /// With this body.
     pub fn text(mut self, body: &str) -> Self {
         self.0["body"] = json!(body);
@@ -148,39 +173,43 @@ pub fn authorizers_that_name_nobody() -> [Value; 4] {
 }
 
 /// The events of `events/` that have a route, by that route.
-fn routed() -> BTreeMap<String, Event> {
+static ROUTED: LazyLock<BTreeMap<String, Event>> = LazyLock::new(|| {
     let folder = std::fs::read_dir(dev::workspace().join("events")).expect("a folder");
     let names = folder.map(|file| file.expect("a file").file_name().into_string().expect("a name"));
-    let events = names.filter_map(|name| Some(load(name.strip_suffix(".json")?)));
+    let events = names.filter_map(|name| Some(read(name.strip_suffix(".json")?)));
     events.filter_map(|event| Some((event.0["routeKey"].as_str()?.to_owned(), event))).collect()
-}
+});
 
-/// The event of `events/` for this route, about this id. A GET and a DELETE need no file: then it is made of the event of another
-/// method of the same path.
-pub fn sample(route: &str, id: &str) -> Event {
-    let (mut events, (method, path)) = (routed(), route.split_once(' ').expect("a method and a path"));
-    let event = events.remove(route).or_else(|| {
+/// The event of `events/` for this route. A GET and a DELETE need no file: then it is made of the event of another method of the
+/// same path, without a body, a query, a key or a precondition.
+fn of_route(route: &str) -> Event {
+    let (method, path) = route.split_once(' ').expect("a method and a path");
+    let derived = || {
         let is_sibling = |other: &str| other.split_once(' ').is_some_and(|(_, other)| other == path);
-        let (_, mut event) = events.into_iter().find(|(other, _)| is_sibling(other))?;
+        let (_, event) = ROUTED.iter().find(|(other, _)| is_sibling(other))?;
+        let mut event = event.clone().bare();
+        for header in ["content-type", "content-length"] {
+            event = event.without_header(header);
+        }
         event.0["routeKey"] = json!(route);
         event.0["requestContext"]["routeKey"] = json!(route);
         event.0["requestContext"]["http"]["method"] = json!(method);
-        event.0.as_object_mut().expect("an event").remove("body");
         ["GET", "DELETE"].contains(&method).then_some(event)
-    });
-    let event = event.unwrap_or_else(|| panic!("no event has the route {route}"));
+    };
+    let event = ROUTED.get(route).cloned().or_else(derived);
+    event.unwrap_or_else(|| panic!("no event has the route {route}"))
+}
+
+/// The same about this id.
+pub fn sample(route: &str, id: &str) -> Event {
+    let event = of_route(route);
     match event.0["pathParameters"].as_object().and_then(|all| all.keys().next().cloned()) {
         Some(parameter) => event.of(&parameter, id),
         None => event,
     }
 }
 
-/// The same without its body, its query and the headers of preconditions.
+/// The same without its body, its query, its key and its preconditions.
 pub fn event_of(route: &str, id: &str) -> Event {
-    let mut event = sample(route, id);
-    for header in ["if-match", "if-none-match", "idempotency-key"] {
-        event = event.without_header(header);
-    }
-    event.0.as_object_mut().expect("an event").remove("body");
-    event.asking([])
+    sample(route, id).bare()
 }

@@ -3,8 +3,8 @@
 use aws_sdk_dynamodb::Client;
 use fencepost::Names;
 use fencepost::maintenance::{Found, Task};
+use fencepost_cli::Failure;
 use fencepost_cli::args::{Target, Whole};
-use fencepost_cli::failure::Failure;
 use fencepost_cli::run::run_on;
 use fencepost_cli::table::Table;
 

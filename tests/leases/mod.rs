@@ -2,7 +2,6 @@
 
 mod budgets;
 mod children;
-mod keys;
 mod processes;
 mod routes;
 pub mod world;

@@ -2,7 +2,6 @@
 
 mod cursors;
 mod histories;
-mod indexes;
 mod many;
 mod messages;
 mod pages;

@@ -1,44 +1,11 @@
 //! The items, the cost and the end of a page.
 
-use super::messages::{all, all_numbers, engine, fill, key, message, numbers, table};
+use super::messages::{ByAuthor, ByNumber, ByRank, all, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::engine::Engine;
 use fencepost::{Call, Deadline, Error, Failure, Record, Sort, Store, Table};
 use futures_util::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
-
-#[tokio::test]
-async fn a_listing_has_the_items_of_its_partition_in_the_order_of_the_sort_key() {
-    let engine = engine();
-    let table = table(&engine);
-    fill(&table, "attic", [5, -3, 10, 9]).await;
-    fill(&table, "cellar", [7]).await;
-    assert_eq!(all_numbers(table.query("attic")).await, [-3, 5, 9, 10]);
-    assert_eq!(all_numbers(table.query("attic").descending()).await, [10, 9, 5, -3]);
-    assert_eq!(all_numbers(table.query("nowhere")).await, [0; 0]);
-    let page = all(table.query("cellar")).await.expect("pages").remove(0);
-    let item = page.items.into_iter().next().expect("an item");
-    assert_eq!((item.key.clone(), item.version().map(fencepost::Version::get)), (key("cellar", 7), Some(1)));
-    let read = table.get(&key("cellar", 7)).await.expect("an answer");
-    assert_eq!(item.versioned(), read);
-}
-
-#[tokio::test]
-async fn every_bound_of_the_sort_key_is_kept() {
-    let engine = engine();
-    let table = table(&engine);
-    fill(&table, "attic", 1..=5).await;
-    for (bound, expected) in [
-        (Sort::equal_to(3), &[3][..]),
-        (Sort::less_than(3), &[1, 2]),
-        (Sort::at_most(3), &[1, 2, 3]),
-        (Sort::more_than(3), &[4, 5]),
-        (Sort::at_least(3), &[3, 4, 5]),
-        (Sort::between(2, 4), &[2, 3, 4]),
-    ] {
-        assert_eq!(all_numbers(table.query("attic").sort(bound.clone())).await, expected, "{bound:?}");
-    }
-}
 
 #[tokio::test]
 async fn a_limit_counts_items_and_the_last_page_says_that_it_is_the_last() {
@@ -54,6 +21,23 @@ async fn a_limit_counts_items_and_the_last_page_says_that_it_is_the_last() {
         assert!(last.next.is_none() && others.iter().all(|page| page.next.is_some()));
         assert_eq!(engine.take_counts(), (sizes.len(), 0), "one read per page");
     }
+    let item = all(table.query("attic").limit(1)).await.expect("pages").remove(0).items.remove(0);
+    assert_eq!(item.version().map(fencepost::Version::get), Some(1));
+    assert_eq!(item.versioned(), table.get(&key("attic", 1)).await.expect("an answer"));
+}
+
+#[tokio::test]
+async fn only_a_global_index_is_read_eventually_consistent() {
+    let engine = engine();
+    let table = table(&engine);
+    engine.take_log();
+    all(table.query("a")).await.expect("pages");
+    all(table.query_index(ByRank, "a")).await.expect("pages");
+    all(table.query_index(ByAuthor, "a")).await.expect("pages");
+    all(table.query_index(ByNumber, 1)).await.expect("pages");
+    let log = engine.take_log();
+    let consistent: Vec<_> = log.iter().map(|asked| asked.body["ConsistentRead"] == true).collect();
+    assert_eq!(consistent, [true, true, false, false]);
 }
 
 #[tokio::test]

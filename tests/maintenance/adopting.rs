@@ -191,17 +191,23 @@ async fn a_row_that_is_adopted_again_has_another_incarnation() {
 }
 
 #[tokio::test]
-async fn leases_and_mappings_are_not_adopted() {
+async fn leases_and_mappings_are_not_adopted_and_leases_not_restamped() {
     let engine = Engine::with_tables(&[(LEASES, "leaseKey"), ("Mappings", "hostIp")]);
     let terms = fencepost::lease::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
     Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");
     let mapping = json!({"hostIp": {"S": "10.0.0.1"}, "creationTimestamp": {"N": "1"}, "instanceId": {"S": "i-1"}});
     engine.raw("PutItem", &json!({"TableName": "Mappings", "Item": mapping}));
-    for (table, part) in [(LEASES, "has leases, which have no version"), ("Mappings", "the newest instance wins")] {
+    for (task, table, part) in [
+        (Task::Adopt, LEASES, "has leases, which have no version"),
+        (Task::Adopt, "Mappings", "the newest instance wins"),
+        (Task::Restamp, LEASES, "start with an empty table"),
+    ] {
         let before = rows(&engine, table);
-        let refused = run_over(&engine.client(), table, Task::Adopt, true).await.expect_err("not for this table");
-        assert!(refused.to_string().contains(part), "{refused}");
-        assert_eq!(rows(&engine, table), before);
+        for write in [false, true] {
+            let refused = run_over(&engine.client(), table, task, write).await.expect_err("not for this table");
+            assert!(refused.to_string().contains(part), "{task:?} {table}: {refused}");
+        }
+        assert_eq!(rows(&engine, table), before, "{task:?} {table}");
         run_over(&engine.client(), table, Task::Explain, false).await.expect("it can be explained");
     }
 }

@@ -2,7 +2,6 @@
 
 mod batches;
 mod budgets;
-mod events;
 mod lost_answers;
 mod processes;
 mod routes;

@@ -2,7 +2,26 @@
 //! delete by HTTP and one by the queue are the same request.
 
 use super::world::{IP, T1, T2, World, batch_of, task};
+use crate::harness::events::load;
 use serde_json::Value;
+
+#[tokio::test]
+async fn the_batch_in_events_has_a_message_of_each_outcome() {
+    const NEXT: &str = "i-0b1b2c3d4e5f60712";
+    const GONE: &str = "i-0d1b2c3d4e5f60714";
+    let world = World::new();
+    world.stands("192.0.2.11", "i-0c1b2c3d4e5f60713", T1).await;
+    world.stands("192.0.2.12", NEXT, T2).await;
+    let batch = load("delete-mapping-batch").0;
+    let records = batch["Records"].as_array().expect("messages");
+    let bodies: Vec<_> = records.iter().map(|record| record["body"].as_str().expect("a body")).collect();
+    let missing = Err(("missing_field", "/creationTimestamp".to_owned()));
+    let expected = [Ok("deleted"), Ok("superseded"), missing, Ok("already_gone"), Ok("folded")];
+    assert_eq!(world.outcomes(&bodies).await, expected);
+    assert_eq!(world.batch(&batch).await, [records[2]["messageId"].as_str().expect("an id")]);
+    assert_eq!(world.instance("192.0.2.12").await.as_deref(), Some(NEXT));
+    world.register("2001:db8::4", GONE, T1).await.superseded_by(T1, Some(GONE));
+}
 
 #[tokio::test]
 async fn a_delete_that_arrives_after_the_next_instance_was_registered_leaves_that_instance_alone() {

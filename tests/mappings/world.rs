@@ -159,7 +159,7 @@ pub fn deletion(ip: &str, at: &str, instance: Option<&str>) -> Event {
 
 /// A message as the queue hands it over.
 pub fn message(id: &str, body: &str) -> Value {
-    let mut message = load("delete-mapping-deleted").0["Records"][0].take();
+    let mut message = load("delete-mapping-superseded").0["Records"][0].take();
     message["messageId"] = json!(id);
     message["body"] = json!(body);
     message

@@ -147,7 +147,7 @@ async fn of_mappings() -> (Vec<String>, BTreeSet<String>) {
     for event in ["host-mapping-register", "host-mapping-get", "host-mapping-delete"] {
         till.count("", &load(event)).await;
     }
-    let message = load("delete-mapping-deleted").0["Records"][0]["body"].take();
+    let message = load("delete-mapping-superseded").0["Records"][0]["body"].take();
     let call = Call::new(Deadline::within(Duration::from_secs(5)));
     till.meter.take();
     let bodies = [message.as_str().expect("a body")];

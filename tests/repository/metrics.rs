@@ -2,8 +2,7 @@
 
 use super::files::{Complaints, read, template};
 use super::protection::watched_metrics_of_ours;
-use crate::devices::process;
-use crate::devices::world::TABLES;
+use crate::devices::world::{self, TABLES};
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
 use crate::harness::server::Server;
@@ -17,7 +16,7 @@ const OPERATIONS: &str = "docs/operations.md";
 /// A log line of a real function, with its metrics.
 async fn recorded_line() -> Value {
     let server = Server::start(TABLES).await;
-    let process = process::start(&server, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
+    let process = world::start(&server, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
     assert_eq!(process.answer(&Event::get()).await.status, 404);
     process.end().await.pop().expect("one line")
 }

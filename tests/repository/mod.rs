@@ -1,6 +1,5 @@
 //! The rules of the repository: the places of things, their names, and the permissions of the functions.
 
-mod contract;
 mod costs;
 mod deployments;
 mod derived;
@@ -12,4 +11,3 @@ mod openapi;
 mod permissions;
 mod protection;
 mod tidy;
-mod wiring;

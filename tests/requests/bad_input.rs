@@ -1,7 +1,7 @@
 //! Bad input at each route: a problem names the field, and `DynamoDB` is not asked.
 //!
-//! The parsers' unit tests have the values that are refused. These tables have each field of each route once for each kind of
-//! mistake. A rule that holds for all routes is tested on all routes.
+//! The tables have each field of each route once for each kind of mistake. A rule that holds for all routes is tested on all
+//! routes.
 
 use super::Api;
 use crate::harness::contract::resolve;
@@ -78,11 +78,14 @@ const BODIES: &[(&str, &str, &str, &str)] = &[
     (CREATE_PRODUCT, r#"{"stock":"1"}"#, "invalid_type", "/stock"),
     (CREATE_PRODUCT, r#"{"stock":-1}"#, "invalid_value", "/stock"),
     (CREATE_PRODUCT, r#"{"stock":1000000000000001}"#, "invalid_value", "/stock"),
+    (CREATE_PRODUCT, r#"{"stock":0.5}"#, "invalid_value", "/stock"),
+    (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":-1}"#, "invalid_value", "/lowStockAt"),
     (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":null}"#, "invalid_type", "/lowStockAt"),
     (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":0.5}"#, "invalid_value", "/lowStockAt"),
     (CREATE_PRODUCT, r#"{"stock":1,"status":"in_stock"}"#, "unknown_field", "/status"),
     (ADJUST_STOCK, "{}", "missing_field", "/by"),
     (ADJUST_STOCK, r#"{"by":null}"#, "invalid_type", "/by"),
+    (ADJUST_STOCK, r#"{"by":1.5}"#, "invalid_value", "/by"),
     (ADJUST_STOCK, r#"{"by":-1000000000000001}"#, "invalid_value", "/by"),
     (ADJUST_STOCK, r#"{"by":1e400}"#, "number_out_of_range", "/by"),
     (ADJUST_STOCK, r#"{"by":1,"min":0}"#, "unknown_field", "/min"),
@@ -103,6 +106,7 @@ const BODIES: &[(&str, &str, &str, &str)] = &[
     ),
     (PLACE, r#"{"userId":"u","lines":[{"productId":"a"}]}"#, "missing_field", "/lines/0/quantity"),
     (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":"1"}]}"#, "invalid_type", "/lines/0/quantity"),
+    (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":1.5}]}"#, "invalid_value", "/lines/0/quantity"),
     (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":-0}]}"#, "invalid_value", "/lines/0/quantity"),
     (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":1000001}]}"#, "invalid_value", "/lines/0/quantity"),
     (
@@ -417,6 +421,13 @@ async fn input_at_its_limit_is_taken() {
         (text(CREATE_PRODUCT, r#"{"stock":1000000000000000}"#).of("productId", "most"), 201),
         (text(CREATE_PRODUCT, r#"{"stock":0}"#).of("productId", "none"), 201),
         (order(50), 409),
+        (
+            text(
+                PLACE,
+                r#"{"userId":"u","lines":[{"productId":"a","quantity":1e6},{"productId":"A","quantity":2.0}]}"#,
+            ),
+            409,
+        ),
         (text(ACQUIRE, r#"{"holder":"a","ttlSeconds":1}"#).of("leaseKey", "short"), 201),
         (text(ACQUIRE, &format!(r#"{{"holder":"{longest}","ttlSeconds":900}}"#)).of("leaseKey", &longest), 201),
         (text(ENSURE, &format!(r#"{{"parentUid":"{longest}","spec":{{}}}}"#)).of("parentId", &longest), 201),

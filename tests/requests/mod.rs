@@ -1,7 +1,6 @@
 //! The form of a request, for all functions: bad input, nameless callers, and unusual events of API Gateway.
 
 mod bad_input;
-mod callers;
 mod odd_events;
 
 use crate::harness::functions::Alone;

@@ -1,10 +1,14 @@
-//! Unusual events of API Gateway, a Function URL or a development server. `odd_events.json` has their answers, byte for byte.
+//! Unusual events of API Gateway, a Function URL or a development server, and callers without a name. `odd_events.json` has the
+//! answers to the events, byte for byte.
 
+use super::Api;
 use crate::harness::clock::{Clock, TEN_O_CLOCK};
 use crate::harness::engine::{store, with_indexed_tables};
-use crate::harness::events::{Event, authorizers_that_name_nobody, load};
+use crate::harness::events::{Event, authorizers_that_name_nobody, load, sample};
+use crate::harness::functions::all_routes;
 use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
 use crate::harness::world::World;
+use functions::operation::IdempotencyKey;
 use serde_json::{Map, Value, json};
 use std::time::{Duration, SystemTime};
 
@@ -196,4 +200,24 @@ async fn events_of_every_kind_are_answered_as_before_byte_for_byte() {
         .map(|name| format!("{name}\n  was {}\n  is  {}", json!(expected.get(*name)), told[*name]))
         .collect();
     assert!(differing.is_empty() && told.len() == expected.len(), "{}", differing.join("\n"));
+}
+
+#[tokio::test]
+async fn a_caller_without_a_name_has_no_keys_and_is_served_otherwise() {
+    for authorizer in authorizers_that_name_nobody() {
+        let (named, nameless) = (Api::start(), Api::start());
+        for route in all_routes() {
+            let event = sample(route.at, "192.0.2.1").without_header("idempotency-key");
+            if route.key == IdempotencyKey::Honoured {
+                let keyed = event.clone().key("k-1").authorized(&authorizer);
+                let world = nameless.of(route.at);
+                world.engine.take_log();
+                world.send(&keyed).await.says(403, "caller_unknown");
+                assert_eq!(world.engine.take_counts(), (0, 0), "{keyed:?}");
+            }
+            let expected = named.of(route.at).send(&event).await;
+            let served = nameless.of(route.at).send(&event.authorized(&authorizer)).await;
+            assert_eq!((served.status, served.code()), (expected.status, expected.code()), "{}", route.at);
+        }
+    }
 }

@@ -21,7 +21,7 @@ fn get() -> Event {
 }
 
 fn delete() -> Event {
-    load("device-state-delete").without_header("if-match")
+    load("device-state-delete")
 }
 
 fn brightness(value: u64) -> Event {

@@ -2,7 +2,6 @@
 
 use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
-use crate::harness::functions::LEASES;
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
 use fencepost::maintenance::{Found, Task, WrongTable};
@@ -11,7 +10,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::time::Duration;
 
 const TABLE: &str = "Notes";
 const KEY: &str = "noteId";
@@ -31,12 +29,12 @@ fn note(text: &str) -> Note {
 }
 
 /// So many notes, with the first one deleted, beside a row of another program.
-async fn notes(count: usize, length: usize) -> (Engine, Table<Note>) {
+async fn notes(count: usize) -> (Engine, Table<Note>) {
     let engine = Engine::with_tables(&[(TABLE, KEY)]);
     let table = Store::new(&engine.client()).table(TABLE);
     for number in 0..count {
         let key = Key::from(format!("n-{number}"));
-        table.create(&key, &note(&"x".repeat(length))).await.expect("a free key");
+        table.create(&key, &note("x")).await.expect("a free key");
     }
     table.delete("n-0").await.expect("a note");
     let other = json!({KEY: {"S": "other"}, "_version": {"S": "seven"}, "version": {"N": "7"}});
@@ -63,7 +61,7 @@ fn counted(found: Found) -> (u64, u64, u64, u64) {
 
 #[tokio::test]
 async fn each_row_gets_an_incarnation_of_its_own_and_rows_of_others_are_left_alone() {
-    let (engine, _) = notes(40, 10).await;
+    let (engine, _) = notes(40).await;
     let before = incarnations(&engine);
     let client = engine.client();
     let counted_only = run_over(&client, TABLE, Task::Restamp, false).await.expect("a dry run");
@@ -84,18 +82,8 @@ async fn each_row_gets_an_incarnation_of_its_own_and_rows_of_others_are_left_alo
 }
 
 #[tokio::test]
-async fn a_table_of_many_pages_is_read_page_by_page() {
-    let (engine, _) = notes(9, 300_000).await;
-    engine.take_log();
-    let found = run_over(&engine.client(), TABLE, Task::Restamp, true).await.expect("a run");
-    assert_eq!(counted(found), (8, 1, 1, 0));
-    let pages = engine.take_log().iter().filter(|asked| asked.operation == "Scan").count();
-    assert!(pages > 1, "{pages}");
-}
-
-#[tokio::test]
 async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
-    let (engine, table) = notes(2, 10).await;
+    let (engine, table) = notes(2).await;
     let key = "n-1";
     let old = table.get(key).await.expect("an answer").expect("a note");
     run(table.store()).await.expect("a run");
@@ -115,7 +103,7 @@ async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
 /// A writer breaks the rule against other writers: its change stays. The row is read again.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_comes_between_is_not_overwritten() {
-    let (engine, _) = notes(2, 10).await;
+    let (engine, _) = notes(2).await;
     let client = client_whose(&engine, |engine, writes, operation, body| {
         let body_text = String::from_utf8_lossy(body);
         if writes < 2 && operation == "UpdateItem" && body_text.contains("n-1") {
@@ -142,7 +130,7 @@ async fn a_change_that_comes_between_is_not_overwritten() {
 /// recognised by the memory of a row with this incarnation.
 #[tokio::test(start_paused = true)]
 async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong_or_nothing() {
-    let (engine, table) = notes(2, 10).await;
+    let (engine, table) = notes(2).await;
     let restamped_after_its_first_write = |id: &'static str| {
         let client = client_whose(&engine, move |engine, writes, operation, body| {
             let answer = engine.answer(operation, body);
@@ -175,7 +163,7 @@ async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong
 /// After a lost answer, the same write is sent again. It finds its own incarnation.
 #[tokio::test(start_paused = true)]
 async fn lost_answers_and_throttling_cost_sends_and_change_no_count() {
-    let (engine, _) = notes(5, 10).await;
+    let (engine, _) = notes(5).await;
     let client = client_whose(&engine, |engine, writes, operation, body| {
         let answer = engine.answer(operation, body);
         match (operation, writes) {
@@ -193,7 +181,7 @@ async fn lost_answers_and_throttling_cost_sends_and_change_no_count() {
 
 #[tokio::test(start_paused = true)]
 async fn a_run_that_ended_early_is_made_again() {
-    let (engine, table) = notes(5, 10).await;
+    let (engine, table) = notes(5).await;
     let denied = client_whose(&engine, |engine, writes, operation, body| {
         if operation == "UpdateItem" && writes == 2 {
             error(400, "AccessDeniedException")
@@ -204,19 +192,6 @@ async fn a_run_that_ended_early_is_made_again() {
     let failed = run(&Store::new(&denied)).await.expect_err("denied");
     assert!(matches!(failed, Error::Failed(Failure::Rejected { .. })), "{failed:?}");
     assert_eq!(counted(run(table.store()).await.expect("a run")), (4, 1, 1, 0));
-}
-
-#[tokio::test]
-async fn a_table_of_leases_is_refused_with_the_right_way() {
-    let engine = Engine::with_tables(&[(LEASES, "leaseKey")]);
-    let terms = fencepost::lease::LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
-    Store::new(&engine.client()).leases(LEASES).acquire("k", "a", terms).await.expect("free");
-    let before = rows(&engine, LEASES);
-    for write in [false, true] {
-        let refused = run_over(&engine.client(), LEASES, Task::Restamp, write).await.expect_err("leases");
-        assert!(refused.to_string().contains("start with an empty table"), "{refused}");
-    }
-    assert_eq!(rows(&engine, LEASES), before);
 }
 
 #[tokio::test]

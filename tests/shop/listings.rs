@@ -3,7 +3,7 @@
 use super::world::{Shop, cancellation};
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::events::{Event, load};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 
 fn order_of(user: &str, key: &str) -> Event {
@@ -89,18 +89,6 @@ async fn a_listed_order_is_the_order_as_it_is_shown() {
 }
 
 #[tokio::test]
-async fn a_cursor_stays_valid_while_orders_are_placed_and_cancelled() {
-    let (shop, ids) = shop_with(5).await;
-    let (_, cursor) = page(&shop, &[("userId", "ann"), ("limit", "2")]).await;
-    let cursor = cursor.expect("another page");
-    shop.send(&order_of("ann", "later")).await.shown(201);
-    shop.send(&cancellation(&ids[1])).await.shown(200);
-    shop.send(&cancellation(&ids[3])).await.shown(200);
-    let next = page(&shop, &[("userId", "ann"), ("limit", "9"), ("cursor", &cursor)]).await;
-    assert_eq!(next, (ids[2..].to_vec(), None));
-}
-
-#[tokio::test]
 async fn a_cursor_of_another_user_or_a_forged_one_is_bad_input() {
     let (shop, _) = shop_with(3).await;
     let mut cursors = BTreeSet::new();
@@ -121,32 +109,9 @@ async fn a_cursor_of_another_user_or_a_forged_one_is_bad_input() {
     }
 }
 
-/// A burned order leaves a row without a user, which is in no listing.
-#[tokio::test]
-async fn a_row_without_a_user_is_not_listed() {
-    let (shop, ids) = shop_with(1).await;
-    let burned = json!({
-        "orderId": {"S": "burned"}, "_version": {"N": "1"}, "_incarnation": {"B": "AAAAAAAAAAA="},
-        "_writes": {"M": {}}, "_purgeAt": {"N": "4102444800"},
-    });
-    shop.engine.raw("PutItem", &json!({"TableName": "Orders", "Item": burned}));
-    assert_eq!(all(&shop, "ann", "5").await, ids);
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_listing_that_dynamodb_does_not_answer_is_503() {
     let shop = Shop::new();
     let silent = client_whose(&shop.engine, |_, _, _, _| Reply::Never);
     shop.reached_by(&silent).send(&listing(&[("userId", "ann")])).await.says(503, "unavailable");
-}
-
-#[tokio::test]
-async fn only_the_index_is_asked_and_never_strongly_consistent() {
-    let (shop, _) = shop_with(1).await;
-    shop.engine.take_log();
-    let _: Value = shop.send(&listing(&[("userId", "ann")])).await.json();
-    let log = shop.engine.take_log();
-    let [asked] = &log[..] else { panic!("one request, not {log:?}") };
-    assert_eq!((asked.operation.as_str(), &asked.body["IndexName"]), ("Query", &json!("byUser")));
-    assert_ne!(asked.body["ConsistentRead"], true);
 }

@@ -5,5 +5,4 @@ mod crowd;
 mod exactly_once;
 mod listings;
 mod routes;
-mod succession;
 pub mod world;

@@ -4,7 +4,7 @@ use super::world::{MAX_STOCK, Shop, adjustment, cancellation, order, order_id, p
 use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
-use crate::harness::functions::{ORDERS, RECORDS};
+use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -28,6 +28,8 @@ fn stocked(stock: i64, status: &str) -> (i64, String) {
 #[tokio::test]
 async fn a_product_is_created_shown_and_adjusted() {
     let shop = Shop::with(&[("a", 6)]).await;
+    let created = shop.send(&product("c", &json!({"stock": 5}))).await.shown(201);
+    assert_eq!((&created["lowStockAt"], &created["status"]), (&json!(0), &json!("in_stock")));
     shop.send(&product("a", &json!({"stock": 1}))).await.says(409, "product_exists");
     let exists = shop.send(&product("a", &json!({"stock": 1})).header("if-none-match", "*")).await;
     assert_eq!(exists.says(412, "version_conflict")["currentVersion"], 1);
@@ -39,6 +41,7 @@ async fn a_product_is_created_shown_and_adjusted() {
         (&product["stock"], &product["status"], &product["version"]),
         (&json!(5), &json!("low_stock"), &json!(2))
     );
+    assert!(product["updatedAt"].as_str() > product["createdAt"].as_str(), "{product}");
     assert_eq!(adjust(&shop, "a", 0, &[]).await.shown(200), product);
     let short = adjust(&shop, "a", -6, &[]).await.says(409, "insufficient_stock");
     assert_eq!(short["lines"], json!([{ "productId": "a", "requested": 6, "available": 5 }]));
@@ -171,7 +174,7 @@ async fn a_cancellation_gives_the_stock_back_once() {
     assert_eq!(order["status"], "CANCELLED");
     assert!(order["cancelledAt"].is_string());
     assert_eq!(shop.stock("b").await, stocked(2, "low_stock"));
-    let again = cancel(&shop, &id, &[]).await;
+    let again = shop.send(&cancellation(&id).text(" { } ")).await;
     assert_eq!((again.shown(200), again.header("etag")), (order.clone(), cancelled.header("etag")));
     assert_eq!((shop.stock("a").await.0, shop.stock("b").await.0), (10, 2));
     let replayed = shop.place("k-1", &[("a", 4), ("b", 2)]).await;
@@ -199,6 +202,10 @@ async fn a_cancellation_that_would_pass_the_limit_is_refused_and_changes_nothing
     adjust(&shop, "b", 1, &[]).await.shown(200);
     assert_eq!(cancel(&shop, &id, &[]).await.says(409, "stock_limit_reached")["products"], json!(["b"]));
     assert_eq!((shop.stock("a").await.0, shop.stock("b").await.0), (6, MAX_STOCK - 1));
+    let row = shop.engine.row(PRODUCTS, "productId", "b");
+    shop.engine.raw("DeleteItem", &json!({"TableName": PRODUCTS, "Key": {"productId": {"S": "b"}}}));
+    assert_eq!(cancel(&shop, &id, &[]).await.says(409, "product_not_found")["products"], json!(["b"]));
+    shop.engine.raw("PutItem", &json!({"TableName": PRODUCTS, "Item": row}));
     adjust(&shop, "b", -1, &[]).await.shown(200);
     cancel(&shop, &id, &[]).await.shown(200);
 }
@@ -206,9 +213,10 @@ async fn a_cancellation_that_would_pass_the_limit_is_refused_and_changes_nothing
 #[tokio::test]
 async fn the_attributes_of_inventory_survive_an_order() {
     let shop = Shop::with(&[("a", 10)]).await;
-    let before = shop.engine.row("Products", "productId", "a");
-    shop.place("k-1", &[("a", 10)]).await.shown(201);
-    let after = shop.engine.row("Products", "productId", "a");
+    let before = shop.engine.row(PRODUCTS, "productId", "a");
+    let order = shop.place("k-1", &[("a", 10)]).await.shown(201);
+    let after = shop.engine.row(PRODUCTS, "productId", "a");
+    assert_eq!(after["updatedAt"]["S"], order["createdAt"], "of one moment");
     for name in ["createdAt", "lowStockAt", "productId"] {
         assert_eq!(after[name], before[name], "{name}");
     }

@@ -95,7 +95,7 @@ impl Scene {
 
     /// Hands a message to `delete-mapping`, which must not fail.
     pub async fn message(&self, body: &Value) {
-        let mut batch = load("delete-mapping-deleted").0;
+        let mut batch = load("delete-mapping-superseded").0;
         batch["Records"][0]["body"] = json!(body.to_string());
         let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
         let event = LambdaEvent::new(payload, context(ALLOWED));

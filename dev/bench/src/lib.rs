@@ -3,12 +3,86 @@
 //! - `one_item` and `calls` play the games of the crate `crowds` on virtual time.
 //! - `update` measures an update against a read and a write on the bare SDK, over HTTP.
 //! - `function` measures the size, start and memory of a function, as a `process` on a Runtime API of its own.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is a command-line tool: its tables go to the terminal"
+)]
 
 mod calls;
 mod chart;
 mod function;
 mod one_item;
 mod process;
-pub mod run;
 mod table;
 mod update;
+
+use function::Programs;
+use std::path::Path;
+use std::process::Command;
+use table::Outcome;
+
+/// A part by its name, with its seconds on two cores.
+type Part = (&'static str, u64, fn(Option<&Programs>) -> Outcome<String>);
+const PARTS: [Part; 9] = [
+    ("function", 4, function::table),
+    ("update", 3, |_| update::table()),
+    ("crowds", 3, |_| Ok(one_item::of_strategies())),
+    ("adds", 19, |_| Ok(one_item::of_adds())),
+    ("units", 3, |_| Ok(one_item::of_units())),
+    ("orders", 14, |_| Ok(calls::orders())),
+    ("leases", 4, |_| Ok(calls::leases())),
+    ("connections", 1, |_| Ok(calls::connections())),
+    ("roots", 2, function::roots),
+];
+
+/// Does the work named by the arguments after the program's name.
+///
+/// # Errors
+/// The arguments mean nothing, or a part has failed.
+pub fn run(arguments: &[&str]) -> Outcome<()> {
+    let (only, paths) = match arguments {
+        ["engine"] => return Ok(process::runtime()?.block_on(process::serve_engine())?),
+        ["client"] => {
+            println!("{}", function::client().as_nanos());
+            return Ok(());
+        }
+        ["pictures", folder] => return chart::draw_all(Path::new(folder)),
+        [part, paths @ ..] if PARTS.iter().any(|(name, ..)| name == part) => (Some(*part), paths),
+        paths => (None, paths),
+    };
+    let programs = match paths {
+        [] => None,
+        [device_state, baseline] => Some(Programs { device_state: device_state.into(), baseline: baseline.into() }),
+        _ => return Err("usage: bench [PART] [DEVICE_STATE BASELINE] | bench pictures DIR".into()),
+    };
+    println!("{}", machine());
+    let mut failed = Vec::new();
+    for (name, seconds, measure) in PARTS.into_iter().filter(|(name, ..)| only.is_none_or(|only| only == *name)) {
+        eprintln!("{name}: about {seconds} s");
+        match measure(programs.as_ref()) {
+            Ok(table) => print!("\n{table}"),
+            Err(reason) => {
+                println!("\n{name}: missing: {reason}");
+                failed.push(name);
+            }
+        }
+    }
+    if failed.is_empty() { Ok(()) } else { Err(format!("these parts have failed: {}", failed.join(", ")).into()) }
+}
+
+/// The code and the machine of this run, as far as they are known.
+fn machine() -> String {
+    let said = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output().ok().filter(|output| output.status.success());
+        output
+            .map_or_else(|| format!("no {program}"), |output| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    let commit = said("git", &["-C", env!("CARGO_MANIFEST_DIR"), "describe", "--always", "--dirty"]);
+    let rustc = said("rustc", &["--version"]);
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
+    let model = model.map_or(std::env::consts::ARCH, |(_, model)| model.trim());
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("Commit {commit}, {rustc}, {cores} cores of {model}")
+}

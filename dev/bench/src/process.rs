@@ -8,6 +8,7 @@ use axum::extract::State;
 use axum::http::HeaderMap;
 use axum::routing::{get, post};
 use crowds::table;
+use dynoxide::Database;
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -169,13 +170,23 @@ pub async fn start_engine() -> io::Result<(Child, String)> {
 /// # Errors
 /// There is no free port or the output is closed.
 pub async fn serve_engine() -> io::Result<()> {
+    let db = Database::memory().map_err(io::Error::other)?;
+    for (name, key) in table::TABLES {
+        let request = json!({
+            "TableName": name,
+            "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
+            "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        db.create_table(serde_json::from_value(request)?).map_err(io::Error::other)?;
+    }
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let port = format!("{}\n", listener.local_addr()?.port());
     tokio::io::stdout().write_all(port.as_bytes()).await?;
     tokio::io::stdout().flush().await?;
     let mut nothing = Vec::new();
     tokio::select! {
-        () = dynoxide::server::serve_on(listener, table::engine()) => Ok(()),
+        () = dynoxide::server::serve_on(listener, db) => Ok(()),
         ended = async { tokio::io::stdin().read_to_end(&mut nothing).await } => ended.map(|_| ()),
     }
 }

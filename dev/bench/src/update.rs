@@ -4,10 +4,10 @@
 
 use crate::process::{runtime, start_engine};
 use crate::table::{Outcome, figure, median, millis};
-use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::{Client, Config};
 use crowds::table::{self, Counter, KEY, NAME};
-use crowds::wire::client;
 use fencepost::Store;
 use std::time::Instant;
 
@@ -23,7 +23,7 @@ pub fn table() -> Outcome<String> {
 }
 
 async fn measure(endpoint: &str) -> String {
-    let own_client = || client(endpoint, fencepost::lambda::https_client());
+    let own_client = || client(endpoint);
     let (bare, ours) = (own_client(), Store::new(&own_client()).table::<Counter>(NAME));
     table::create(&ours, "one").await;
     let (mut bare_times, mut our_times) = (Vec::new(), Vec::new());
@@ -45,6 +45,18 @@ async fn measure(endpoint: &str) -> String {
     let about = format!("update over HTTP, median of {ROUNDS}, ms (target <= 1.1 x)");
     let row = [about, figure(ours, 3), figure(bare, 3), figure(ours / bare, 2)];
     crate::table::table(["what", "Fencepost", "GetItem + UpdateItem", "ratio"], [row])
+}
+
+/// A client with a pool of its own, without retries.
+fn client(endpoint: &str) -> Client {
+    let config = Config::builder()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("bench", "bench", None, None, "bench"))
+        .endpoint_url(endpoint)
+        .retry_config(RetryConfig::disabled())
+        .http_client(fencepost::lambda::https_client());
+    Client::from_conf(config.build())
 }
 
 /// The requests of `update_with_retry` without another writer: a read and a write with the same condition.

@@ -1,9 +1,8 @@
 //! The stories: the list, the settings, and the run of the chosen one, named in the address: `#lost-answers`.
 
-import { el, reducedMotion, setText, svg } from './dom.js';
-import { legend } from './marks.js';
+import { el, getJson, reducedMotion, setText, svg } from './dom.js';
 import { ALL, AUTO, Run } from './run.js';
-import { getJson } from './stream.js';
+import { legend } from './timeline.js';
 
 /** The story that shows the point at once. */
 const FIRST = 'lost-answers';
@@ -185,13 +184,6 @@ function choice(name, label, options, change) {
   return { select, element: el('div', { class: 'choice' }, el('label', { for: `choose-${name}`, text: label }), select) };
 }
 
-async function about() {
-  const { functionsUrl, dynamodb, endpoint } = await getJson('/console/about');
-  document.querySelector('[data-about]').replaceChildren(
-    'The functions answer at ', el('code', { text: functionsUrl }), `. Their tables: ${dynamodb}, at `, el('code', { text: endpoint }), '.');
-}
-
-about().catch(() => {});
 start(document.getElementById('stories-body'), (stories) => {
   const open = () => stories.open(location.hash.slice(1));
   addEventListener('hashchange', open);

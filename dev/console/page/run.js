@@ -1,8 +1,7 @@
 //! One run of a story, from its first event to its verdict.
 
-import { el, number, reducedMotion, setText, virtual } from './dom.js';
+import { el, number, play, reducedMotion, setText, virtual } from './dom.js';
 import { Side } from './side.js';
-import { play } from './stream.js';
 
 /** How long a story takes at the speed "auto", in milliseconds of real time. */
 const AUTO_MS = 12_000;

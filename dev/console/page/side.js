@@ -1,12 +1,9 @@
-//! One side of a story: its counters, its time line and its list of events.
+//! One side of a story: what it did, as far as it has been shown (calls, requests, pauses and single marks per client), with
+//! its counters, its time line and the same in words.
 
 import { el, number, setText, virtual } from './dom.js';
-import { History } from './history.js';
-import { MARKS } from './marks.js';
-import { Timeline } from './timeline.js';
+import { MARKS, REFUSED, Timeline } from './timeline.js';
 
-const MOST_LINES = 200;
-const LIST_EVERY_MS = 400;
 const READING = 'The arrow keys go from mark to mark. The list below says the same.';
 /** The counter that is shown large if the story names no other. */
 const LEAD = 'appliedTwice';
@@ -16,8 +13,6 @@ export class Side {
   constructor(side, { counters, lead = LEAD }, index) {
     this.side = side;
     this.history = new History(side, counters, lead);
-    /** The number of the last line of the list, or nothing while the list follows the story. */
-    this.last = null;
     this.numbers = new Map();
     const title = `side-${index}`;
     this.element = el('section', { class: 'side', 'aria-labelledby': title, data: { sidePanel: side.id } },
@@ -71,33 +66,20 @@ export class Side {
     setText(this.hint, said.filter(Boolean).join(' · '));
   }
 
+  /** The same in words. It is written when it is opened, and at the end. */
   list() {
     this.summary = el('summary', { text: 'What happened, line by line' });
-    this.body = el('tbody');
-    this.amount = el('p', { class: 'small', role: 'status' });
-    const turning = (text, action, way) => el('button', {
-      type: 'button', class: 'quiet', text, data: { action }, on: { click: () => this.turn(way) },
-    });
-    this.older = turning('Older lines', 'older', -1);
-    this.newer = turning('Newer lines', 'newer', 1);
-    const table = el('table', { class: 'lines' },
-      el('thead', {}, el('tr', {}, ['Time', 'Client', 'What'].map((text) => el('th', { scope: 'col', text })))), this.body);
-    this.details = el('details', { class: 'happened', on: { toggle: () => this.fill(true) } }, this.summary,
-      el('div', { class: 'row lines-top' }, this.amount, this.older, this.newer),
-      el('div', { class: 'scroll', tabindex: 0, role: 'region', 'aria-label': `What happened at ${this.side.title}` }, table));
+    this.lines = el('pre', { class: 'lines', tabindex: 0, role: 'region', 'aria-label': `What happened at ${this.side.title}` });
+    this.details = el('details', { class: 'happened', on: { toggle: () => this.fill() } }, this.summary, this.lines);
     return this.details;
   }
 
-  show(moment) {
-    this.history.add(moment);
-    this.changed = true;
-  }
+  show(moment) { this.history.add(moment); }
 
   /** Draws the shown moments, as in `view`. */
   draw(view) {
     this.values(this.history.counters);
     this.timeline.show(view);
-    this.fill(false);
   }
 
   values(values) {
@@ -108,29 +90,8 @@ export class Side {
     }
   }
 
-  fill(now) {
-    const time = performance.now();
-    if (!this.details.open || !(now || (this.changed && time - (this.filled ?? 0) > LIST_EVERY_MS))) return;
-    this.filled = time;
-    this.changed = false;
-    const all = this.history.lines;
-    const last = this.last ?? all.length;
-    const first = Math.max(0, last - MOST_LINES);
-    const lines = all.slice(first, last).reverse().map((moment) => this.history.line(moment));
-    setText(this.amount, amount(first, last, all.length));
-    this.older.disabled = first === 0;
-    this.newer.disabled = this.last === null;
-    this.older.hidden = this.newer.hidden = all.length <= MOST_LINES;
-    this.body.replaceChildren(...lines.map(({ at, who, what }) => el('tr', {},
-      el('td', { class: 'num', text: virtual(at) }), el('td', { text: who || 'all' }), el('td', { text: what }))));
-  }
-
-  /** Turns the list to older or newer lines. The newest follow the story again. */
-  turn(way) {
-    const { length } = this.history.lines;
-    const last = Math.max((this.last ?? length) + way * MOST_LINES, MOST_LINES);
-    this.last = last >= length ? null : last;
-    this.fill(true);
+  fill() {
+    if (this.details.open) setText(this.lines, this.history.lines.map((moment) => this.history.line(moment)).join('\n'));
   }
 
   /** The story is over: these are its last numbers. */
@@ -138,7 +99,7 @@ export class Side {
     this.history.counters = { ...this.history.counters, ...counters };
     this.values(this.history.counters);
     this.element.dataset.good = good;
-    this.fill(true);
+    this.fill();
     setText(this.summary, `What happened, line by line (${this.history.lines.length})`);
     const { clients, requests, marks } = this.history;
     const count = (kind) => marks.filter((mark) => mark.kind === kind).length;
@@ -149,9 +110,136 @@ export class Side {
   close() { this.timeline.close(); }
 }
 
-/** Which lines are shown: those after `first`, until `last`. */
-function amount(first, last, all) {
-  if (all <= MOST_LINES) return 'All lines, the newest first.';
-  if (last === all) return `The last ${MOST_LINES} of ${number(all)} lines, the newest first.`;
-  return `Lines ${number(first + 1)} to ${number(last)} of ${number(all)}, the newest first.`;
+const ARRIVED = { conflict: 'conflict', error: 'error' };
+
+/** The counter that is watched beside the one that the story is about. */
+const TWICE = 'appliedTwice';
+
+class History {
+  /** `counters` are those of the story; a rise of `lead` or of "applied twice" is told. */
+  constructor(side, counters, lead) {
+    this.clients = side.clients;
+    this.watched = counters.filter(({ name }) => name === lead || name === TWICE);
+    this.calls = [];
+    this.requests = [];
+    this.pauses = [];
+    this.marks = [];
+    this.counters = {};
+    this.lines = [];
+    this.gaps = [];
+    this.before = new Map();
+    this.open = { calls: new Map(), requests: new Map() };
+  }
+
+  /** Takes the next moment. */
+  add(moment) {
+    const { kind } = moment;
+    if (kind === 'counters') this.count(moment);
+    else this[kind]?.(moment);
+    if (kind !== 'counters') this.lines.push(moment);
+  }
+
+  asked({ at, client, call, text }) {
+    const entry = { from: at, to: null, client, text };
+    this.calls.push(entry);
+    this.open.calls.set(call, entry);
+  }
+
+  answered(moment) {
+    const call = this.open.calls.get(moment.call);
+    if (call) call.to = moment.at;
+    this.open.calls.delete(moment.call);
+    if (moment.outcome !== 'ok') this.mark(moment, moment.outcome);
+  }
+
+  sent(moment) {
+    const { at, client, request, resend } = moment;
+    const entry = { from: at, to: null, last: at, client, resend, is: moment.is, text: moment.text, lost: false };
+    this.requests.push(entry);
+    this.open.requests.set(request, entry);
+    if (this.before.has(client)) this.gaps.push(at - this.before.get(client));
+    this.before.set(client, at);
+    if (resend) this.mark(moment, 'resend');
+  }
+
+  /** The usual time between two requests of one client, lately. Nothing before there are two. */
+  pace() {
+    const gaps = this.gaps.slice(-60).sort((a, b) => a - b);
+    return gaps[Math.floor(gaps.length / 2)];
+  }
+
+  arrived(moment) {
+    const request = this.open.requests.get(moment.request);
+    if (!request) return;
+    request.last = moment.at;
+    this.request(moment, request, ARRIVED[moment.outcome] ?? request.is);
+  }
+
+  heard(moment) {
+    const request = this.open.requests.get(moment.request);
+    if (!request) return;
+    request.to = moment.at;
+    if (moment.outcome !== 'lost') return;
+    request.lost = true;
+    this.request(moment, request, 'lost');
+  }
+
+  /** Marks the fate of a request. For a refusal, the server gives the reason. */
+  request(moment, { text, resend }, kind) {
+    const why = kind === 'conflict' ? moment.text : '';
+    this.mark({ ...moment, resend, why, text: why ? text : moment.text || text }, kind);
+  }
+
+  judged(moment) { this.mark(moment, 'judged'); }
+
+  note(moment) { this.mark(moment, 'note'); }
+
+  paused(moment) {
+    this.pauses.push({ from: moment.at, to: moment.until, client: moment.client });
+    this.mark(moment, 'paused');
+  }
+
+  mark({ at, client = null, resend = false, why = '', text, count }, kind) {
+    this.marks.push({ at, client, resend, kind, why, text, count });
+  }
+
+  /** Takes the counters. Where a watched one rose, the time line and the list say so. */
+  count({ at, values }) {
+    for (const { name, label } of this.watched) {
+      const count = values[name] ?? 0;
+      if (count <= (this.counters[name] ?? 0)) continue;
+      const rise = { at, kind: 'rise', client: null, count, text: `${label.toLowerCase()}: ${number(count)} now` };
+      this.mark(rise, 'rise');
+      this.lines.push(rise);
+    }
+    this.counters = values;
+  }
+
+  /** A moment as a sentence. */
+  line(moment) {
+    const what = SENTENCES[moment.kind]?.(moment, this.open.requests.get(moment.request)) ?? moment.kind;
+    return `${virtual(moment.at)}  ${this.clients[moment.client] ?? 'all'}  ${what}`;
+  }
 }
+
+const and = (text) => (text ? `: ${text}` : '');
+
+const SENTENCES = {
+  asked: ({ text }) => `asks ${text}`,
+  answered: ({ text, outcome }) => `is answered ${text || outcome}`,
+  sent: ({ text, resend }) => `sends ${text}${resend ? ' again' : ''}`,
+  arrived: ({ outcome, text }, request) => {
+    const name = request?.text ?? 'the request';
+    if (outcome === 'conflict') return `${name}: ${text || REFUSED}`;
+    return `${name} ${{ done: 'is executed', error: 'fails' }[outcome] ?? outcome}${and(text)}`;
+  },
+  heard: ({ outcome, text }, request) => {
+    if (outcome === 'conflict') return `hears: ${text || REFUSED}`;
+    if (outcome === 'lost') return `loses the answer${request ? ` to ${request.text}` : ''}${and(text)}`;
+    return `${{ done: 'hears that it was executed', error: 'hears of the failure' }[outcome] ?? outcome}${and(text)}`;
+  },
+  judged: ({ text }) => `judged: ${text}`,
+  paused: ({ text }) => text || 'stands still',
+  note: ({ text }) => text,
+  rise: ({ text }) => text,
+};

@@ -7,13 +7,12 @@
 //! carries the token of the page.
 
 mod guard;
-mod page;
 pub mod stories;
 
 use axum::Router;
 use axum::body::Bytes;
 use axum::extract::{DefaultBodyLimit, Path, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::sse::{Event, KeepAlive, Sse};
 use axum::response::{IntoResponse, Response};
@@ -42,21 +41,25 @@ const QUEUE: usize = 60;
 /// The most moments in one event.
 const BATCH: usize = 256;
 
-/// The facts about the serving program, for display on the page.
-#[derive(Clone, Debug)]
-pub struct About {
-    /// The address of the functions.
-    pub functions_url: String,
-    /// The kind of the functions' `DynamoDB`, such as "DynamoDB in memory".
-    pub dynamodb: String,
-    /// Its address.
-    pub endpoint: String,
+/// The page may load from its own address only. No other page may frame it.
+const POLICY: &str = "default-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+const INDEX: &str = include_str!("../page/index.html");
+
+/// Stands in `index.html` where the token belongs.
+const TOKEN_PLACE: &str = "{{token}}";
+
+macro_rules! files {
+    ($($name:literal),* $(,)?) => { &[$(($name, include_str!(concat!("../page/", $name)))),*] };
 }
+
+/// Every other file of the page.
+const FILES: &[(&str, &str)] =
+    files!("console.css", "dom.js", "main.js", "mark.svg", "run.js", "side.js", "timeline.js",);
 
 /// The console of one program.
 #[derive(Debug)]
 pub struct Console {
-    about: About,
     token: String,
     stages: Arc<Semaphore>,
     queue: Arc<Semaphore>,
@@ -68,47 +71,33 @@ impl Console {
     ///
     /// # Errors
     /// The operating system has no random numbers for the token of the page.
-    pub fn new(about: About) -> io::Result<Arc<Self>> {
+    pub fn new() -> io::Result<Arc<Self>> {
         let token = guard::new_token().map_err(io::Error::other)?;
         let (stages, queue) = (Arc::new(Semaphore::new(STAGES)), Arc::new(Semaphore::new(QUEUE)));
-        Ok(Arc::new(Console { about, token, stages, queue, stopped: Arc::default() }))
+        Ok(Arc::new(Console { token, stages, queue, stopped: Arc::default() }))
     }
 
     /// The routes of the console: `/` and `/console/…`. Put [`guard()`] before them.
     pub fn router(self: &Arc<Self>) -> Router {
         Router::new()
-            .route("/", get(async |State(console): State<Arc<Console>>| page::index(&console.token)))
-            .route("/console/{file}", get(async |Path(file): Path<String>| page::file(&file)))
-            .route("/console/about", get(about))
+            .route("/", get(async |State(console): State<Arc<Console>>| index(&console.token)))
+            .route("/console/{file}", get(async |Path(name): Path<String>| file(&name)))
             .route("/console/stories", get(list))
             .route("/console/stories/{name}", post(play))
             .layer(DefaultBodyLimit::max(LONGEST_BODY))
             .with_state(self.clone())
     }
 
-    /// How many stories play now.
-    fn playing(&self) -> usize {
-        STAGES - self.stages.available_permits()
+    /// How many stories play now, and how many were stopped so far.
+    #[must_use]
+    pub fn plays(&self) -> (usize, usize) {
+        (STAGES - self.stages.available_permits(), self.stopped.load(SeqCst))
     }
 }
 
-fn answer(body: &Value) -> Response {
-    ([(CONTENT_TYPE, "application/json")], body.to_string()).into_response()
-}
-
-async fn about(State(console): State<Arc<Console>>) -> Response {
-    let About { functions_url, dynamodb, endpoint } = &console.about;
-    answer(&json!({
-        "functionsUrl": functions_url,
-        "dynamodb": dynamodb,
-        "endpoint": endpoint,
-        "playing": console.playing(),
-        "stopped": console.stopped.load(SeqCst),
-    }))
-}
-
 async fn list() -> Response {
-    answer(&json!(STORIES.iter().map(|story| story.to_json()).collect::<Vec<_>>()))
+    let stories: Value = STORIES.iter().map(|story| story.to_json()).collect();
+    ([(CONTENT_TYPE, "application/json")], stories.to_string()).into_response()
 }
 
 /// Plays a story, and tells it as it plays.
@@ -186,4 +175,49 @@ fn tell(told: Receiver<Told>) -> Response {
         },
     );
     Sse::new(events).keep_alive(KeepAlive::default()).into_response()
+}
+
+/// The page with its token.
+fn index(token: &str) -> Response {
+    respond("text/html; charset=utf-8", INDEX.replacen(TOKEN_PLACE, token, 1))
+}
+
+/// A file that the page loads.
+fn file(name: &str) -> Response {
+    let Some((_, text)) = FILES.iter().find(|(own, _)| *own == name) else {
+        return StatusCode::NOT_FOUND.into_response();
+    };
+    let kind = match name.rsplit_once('.') {
+        Some((_, "css")) => "text/css; charset=utf-8",
+        Some((_, "js")) => "text/javascript; charset=utf-8",
+        Some((_, "svg")) => "image/svg+xml",
+        _ => "text/plain; charset=utf-8",
+    };
+    respond(kind, (*text).to_owned())
+}
+
+fn respond(kind: &'static str, text: String) -> Response {
+    let headers = [
+        (CONTENT_TYPE, kind),
+        (CONTENT_SECURITY_POLICY, POLICY),
+        (REFERRER_POLICY, "no-referrer"),
+        (CACHE_CONTROL, "no-store"), // the next build has other files
+    ];
+    (headers, text).into_response()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_of_the_page_is_served() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/page");
+        let files = std::fs::read_dir(folder).expect("the folder").map(|file| file.expect("a file").file_name());
+        let files = files.map(|name| name.into_string().expect("a name in UTF-8")).filter(|name| name != "index.html");
+        for name in files {
+            assert_eq!(file(&name).status(), StatusCode::OK, "{name}: add it to FILES");
+        }
+        assert_eq!(INDEX.matches(TOKEN_PLACE).count(), 1);
+    }
 }

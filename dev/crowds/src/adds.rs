@@ -5,13 +5,12 @@
 
 use crate::crowd::Outcome;
 use crate::table::{KEY, NAME};
-use crate::wire::Wire;
-use fencepost::{Add, Clock, Record, Rng, Settings, Store, Table};
+use crate::wire::{Wire, paused};
+use fencepost::{Add, Record, Settings, Table};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// A number raised by one by every caller. Its row remembers the last `R` writes. An add may be `R / 2` late.
@@ -42,7 +41,7 @@ pub enum Callers {
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn at_once(callers: Callers, count: usize, hop: Duration, seed: u64) -> Outcome {
-    block_on(async move {
+    paused(async move {
         let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
         let one = scene.table();
         for _ in 0..count {
@@ -58,7 +57,7 @@ pub fn at_once(callers: Callers, count: usize, hop: Duration, seed: u64) -> Outc
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn one_after_another(count: usize, hop: Duration, seed: u64) -> Outcome {
-    block_on(async move {
+    paused(async move {
         let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
         let table = scene.warm_table().await;
         for done in 1..=count {
@@ -75,10 +74,10 @@ pub fn one_after_another(count: usize, hop: Duration, seed: u64) -> Outcome {
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn steady(per_second: u32, time: Duration, hop: Duration, seed: u64) -> Outcome {
-    block_on(async move {
+    paused(async move {
         let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
         let table = scene.warm_table().await;
-        let count = scene.spawn_steadily(&table, per_second, time).await;
+        let count = scene.spawn_at(&table, Duration::from_secs(1) / per_second, time).await;
         scene.end(count).await
     })
 }
@@ -90,7 +89,7 @@ pub fn steady(per_second: u32, time: Duration, hop: Duration, seed: u64) -> Outc
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn units<const R: u64>(bytes: usize, per_second: f64, time: Duration, hop: Duration) -> f64 {
-    block_on(async move {
+    paused(async move {
         let wire = Wire::new(hop).charging();
         let scene = Scene::<R>::new(wire.clone(), 1, bytes).await;
         let table = scene.warm_table().await;
@@ -107,7 +106,6 @@ pub fn units<const R: u64>(bytes: usize, per_second: f64, time: Duration, hop: D
 /// One item with the callers that add to it.
 struct Scene<const R: u64> {
     wire: Wire,
-    begun: Instant,
     seeds: RefCell<fastrand::Rng>,
     outcome: Rc<RefCell<Outcome>>,
 }
@@ -116,7 +114,7 @@ impl<const R: u64> Scene<R> {
     /// Creates the item, with attributes and key of this size or a little more.
     async fn new(wire: Wire, seed: u64, bytes: usize) -> Self {
         let seeds = RefCell::new(fastrand::Rng::with_seed(seed));
-        let scene = Scene { wire, begun: Instant::now(), seeds, outcome: Rc::default() };
+        let scene = Scene { wire, seeds, outcome: Rc::default() };
         // The names and values beside the filler have about 30 bytes.
         let hot = Hot { count: 0, filler: "x".repeat(bytes.saturating_sub(30)) };
         scene.table().create("one", &hot).await.expect("a free key");
@@ -126,11 +124,7 @@ impl<const R: u64> Scene<R> {
 
     /// The table of a store with an empty memory.
     fn table(&self) -> Table<Hot<R>> {
-        let (begun, base) = (self.begun, SystemTime::UNIX_EPOCH + Duration::from_hours(500_000));
-        let chance = Mutex::new(self.seeds.borrow_mut().fork());
-        let random = move || chance.lock().expect("no panic while drawing").u64(..);
-        let store = Store::new(&self.wire.client()).with_clock(Clock::new(move || base + begun.elapsed()));
-        store.with_rng(Rng::new(random)).table(NAME)
+        self.wire.store(self.seeds.borrow_mut().fork()).table(NAME)
     }
 
     /// The table of a store with the item in memory.
@@ -151,10 +145,6 @@ impl<const R: u64> Scene<R> {
             let mut outcome = outcome.borrow_mut();
             if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
         });
-    }
-
-    async fn spawn_steadily(&self, table: &Table<Hot<R>>, per_second: u32, time: Duration) -> usize {
-        self.spawn_at(table, Duration::from_secs(1) / per_second, time).await
     }
 
     /// Adds once in each `pause` for this time. Returns how often.
@@ -183,8 +173,7 @@ impl<const R: u64> Scene<R> {
         let mut outcome = self.outcome.take();
         outcome.requests = self.wire.take_requests();
         outcome.times.sort();
-        let key = "one";
-        outcome.count = self.table().get(key).await.expect("an answer").expect("an item").value.count;
+        outcome.count = self.table().get("one").await.expect("an answer").expect("an item").value.count;
         outcome
     }
 }
@@ -192,11 +181,6 @@ impl<const R: u64> Scene<R> {
 /// Adds one. Returns whether the add was acknowledged.
 async fn add<const R: u64>(table: &Table<Hot<R>>) -> bool {
     table.add("one", &Add::to("count", 1, ..)).await.is_ok()
-}
-
-fn block_on<A>(work: impl Future<Output = A>) -> A {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    tokio::task::LocalSet::new().block_on(&runtime.expect("a runtime"), work)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]

@@ -2,18 +2,14 @@
 //! after a freeze.
 //!
 //! Time is virtual, as in [`crate::crowd`].
-#![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the way compared with does")]
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::pool::{Counts, Fate, Pool};
-use crate::table::{self, Counter, KEY, NAME};
-use crate::wire::Wire;
+use crate::table::{self, Counter, NAME};
+use crate::wire::{Wire, chance, paused, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Clock, Rng, Store};
-use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::{Instant, sleep, timeout};
 
 /// The time of a handshake: name look-up and TLS on a 128 MB function.
@@ -66,20 +62,14 @@ pub struct Cost {
 /// If the update fails, which it does not.
 #[must_use]
 pub fn update(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    runtime.expect("a runtime").block_on(updated(way, trouble, hop, seed))
+    paused(updated(way, trouble, hop, seed))
 }
 
 async fn updated(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
     let wire = Wire::new(hop);
     let pool = Pool::new(HANDSHAKE, hop, move |operation, body| wire.answer(operation, body));
-    let chance = Mutex::new(fastrand::Rng::with_seed(seed));
-    let rng = Rng::new(move || chance.lock().expect("no panic while drawing").u64(..));
-    let (start, base) = (Instant::now(), SystemTime::UNIX_EPOCH + Duration::from_hours(500_000));
-    let new_process = || {
-        let clock = Clock::new(move || base + start.elapsed());
-        Store::new(&pool.client()).with_clock(clock).with_rng(rng.clone()).table::<Counter>(NAME)
-    };
+    let (start, rng) = (Instant::now(), chance(fastrand::Rng::with_seed(seed)));
+    let new_process = || store(&pool.client(), start, rng.clone()).table::<Counter>(NAME);
     let mut table = new_process();
     // The first request opens a connection. So the client knows how long this takes.
     table::create(&table, "one").await;
@@ -118,33 +108,19 @@ async fn updated(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
 /// The way to hang up. Returns the number of sends of the write given up or cut off by a broken connection. It takes a
 /// refusal after a lost answer for its own write, which is right only because there is no other writer here.
 async fn read_and_write(client: &Client, answered: &mut Option<Instant>, mut rng: fastrand::Rng) -> u32 {
-    let id = || AttributeValue::S("one".to_owned());
     let mut patience = HungUp::default();
-    let item = loop {
-        let read = client.get_item().table_name(NAME).key(KEY, id()).consistent_read(true);
-        if let Some(Ok(output)) = patience.within(*answered, Box::pin(read.send())).await {
-            break output.item.expect("an item");
+    let read = loop {
+        if let Some(Ok(read)) = patience.within(*answered, table::read(client)).await {
+            break read;
         }
         patience.pause(&mut rng).await;
     };
     *answered = Some(Instant::now());
-    let number = |name: &str| item[name].as_n().expect("a number").parse::<u64>().expect("a whole one");
-    let (version, count) = (number("_version"), number("count"));
     let mut patience = HungUp::default();
     loop {
-        let write = client.update_item().table_name(NAME).key(KEY, id());
-        let write = write.update_expression("SET #count = :count, #version = :next");
-        let write = write.condition_expression("#version = :version");
-        let write = write.expression_attribute_names("#count", "count");
-        let write = write.expression_attribute_names("#version", "_version");
-        let write = write.expression_attribute_values(":count", AttributeValue::N((count + 1).to_string()));
-        let write = write.expression_attribute_values(":next", AttributeValue::N((version + 1).to_string()));
-        let write = write.expression_attribute_values(":version", AttributeValue::N(version.to_string()));
-        match patience.within(*answered, Box::pin(write.send())).await {
-            Some(Ok(_)) => return patience.lost,
-            Some(Err(SdkError::ServiceError(refused)))
-                if matches!(refused.err(), UpdateItemError::ConditionalCheckFailedException(_)) =>
-            {
+        match patience.within(*answered, table::write(client, read)).await {
+            Some(Ok(())) => return patience.lost,
+            Some(Err(SdkError::ServiceError(refused))) if refused.err().is_conditional_check_failed_exception() => {
                 return patience.lost;
             }
             _ => patience.pause(&mut rng).await,

@@ -2,17 +2,14 @@
 //!
 //! Time is the paused clock of tokio, and all randomness comes from the seed. The network takes exactly its hops. All
 //! other work takes no time. So a seed gives the same numbers on every machine.
-#![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the loops compared with do")]
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
-use crate::table::{self, ALLOWANCE, Counter, KEY, NAME};
-use crate::wire::Wire;
+use crate::table::{self, ALLOWANCE, Counter, NAME};
+use crate::wire::{Wire, paused};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost::{Clock, Rng, Store};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::Mutex;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// A way to change an item among other writers.
@@ -65,24 +62,13 @@ impl Outcome {
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn play(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    let runtime = runtime.expect("a runtime");
-    tokio::task::LocalSet::new().block_on(&runtime, played(strategy, writers, hop, seed))
+    paused(played(strategy, writers, hop, seed))
 }
 
 async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
     let wire = Wire::new(hop);
-    let start = Instant::now();
-    let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
     let mut seeds = fastrand::Rng::with_seed(seed);
-    let mut table = || {
-        let chance = Mutex::new(seeds.fork());
-        let random = move || chance.lock().expect("no panic while drawing").u64(..);
-        Store::new(&wire.client())
-            .with_clock(Clock::new(move || base + start.elapsed()))
-            .with_rng(Rng::new(random))
-            .table::<Counter>(NAME)
-    };
+    let mut table = || wire.store(seeds.fork()).table::<Counter>(NAME);
     table::create(&table(), "one").await;
     let _ = wire.take_requests();
     let outcome = Rc::new(RefCell::new(Outcome::default()));
@@ -115,26 +101,15 @@ async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) ->
     let mut outcome = outcome.take();
     outcome.requests = wire.take_requests();
     outcome.times.sort();
-    outcome.count = read(&wire.client()).await.1;
+    outcome.count = table::read(&wire.client()).await.expect("an answer").1;
     outcome
 }
 
 /// The usual loop. It applies a change twice if an answer is lost. Here, no answer is lost.
 async fn read_and_write(client: &Client, begun: Instant, retries: u32, mut pause: impl FnMut(u32) -> Duration) -> bool {
     for conflicts in 0..=retries {
-        let (version, count) = read(client).await;
-        let written = client
-            .update_item()
-            .table_name(NAME)
-            .key(KEY, AttributeValue::S("one".to_owned()))
-            .update_expression("SET #count = :count, #version = :next")
-            .condition_expression("#version = :version")
-            .expression_attribute_names("#count", "count")
-            .expression_attribute_names("#version", "_version")
-            .expression_attribute_values(":count", AttributeValue::N((count + 1).to_string()))
-            .expression_attribute_values(":next", AttributeValue::N((version + 1).to_string()))
-            .expression_attribute_values(":version", AttributeValue::N(version.to_string()));
-        if Box::pin(written.send()).await.is_ok() {
+        let read = table::read(client).await.expect("an answer");
+        if table::write(client, read).await.is_ok() {
             return true;
         }
         let pause = pause(conflicts);
@@ -144,12 +119,4 @@ async fn read_and_write(client: &Client, begun: Instant, retries: u32, mut pause
         sleep(pause).await;
     }
     false
-}
-
-/// Reads the version and the number, strongly consistent.
-async fn read(client: &Client) -> (u64, u64) {
-    let read = client.get_item().table_name(NAME).key(KEY, AttributeValue::S("one".to_owned())).consistent_read(true);
-    let item = Box::pin(read.send()).await.expect("an answer").item.expect("an item");
-    let number = |name: &str| item[name].as_n().expect("a number").parse().expect("a whole one");
-    (number("_version"), number("count"))
 }

@@ -5,13 +5,12 @@
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::table::LEASES;
-use crate::wire::{Loss, Wire};
+use crate::wire::{Loss, Wire, paused};
 use fencepost::lease::{Lease, LeaseTerms, Leases};
-use fencepost::{Clock, Rng, Store};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, SystemTime};
+use std::sync::Mutex;
+use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
 /// The number of callers in wait for one key.
@@ -167,34 +166,21 @@ pub fn succession(hop: Duration, seed: u64) -> Succession {
 /// The engine with the settings for its clients.
 struct World {
     wire: Wire,
-    begun: Instant,
     seeds: Mutex<fastrand::Rng>,
 }
 
 impl World {
     fn new(hop: Duration, seed: u64) -> Self {
         let seeds = Mutex::new(fastrand::Rng::with_seed(seed));
-        World { wire: Wire::new(hop), begun: Instant::now(), seeds }
+        World { wire: Wire::new(hop), seeds }
     }
 
     /// The leases of one new client.
     fn leases(&self) -> Leases {
-        let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-        let begun = self.begun;
-        let chance = Arc::new(Mutex::new(self.seeds.lock().expect("no panic while drawing").fork()));
-        let random = move || chance.lock().expect("no panic while drawing").u64(..);
-        Store::new(&self.wire.client())
-            .with_clock(Clock::new(move || base + begun.elapsed()))
-            .with_rng(Rng::new(random))
-            .leases(LEASES)
+        self.wire.store(self.seeds.lock().expect("no panic while drawing").fork()).leases(LEASES)
     }
 }
 
 async fn acquired(leases: &Leases) -> Lease {
     leases.acquire(KEY, "holder", LeaseTerms::default()).await.expect("acquired")
-}
-
-fn paused<A>(played: impl Future<Output = A>) -> A {
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    tokio::task::LocalSet::new().block_on(&runtime.expect("a runtime"), played)
 }

@@ -7,20 +7,19 @@
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the code compared with does")]
 
 use crate::table::{self, ORDERS, PRODUCTS};
-use crate::wire::Wire;
+use crate::wire::{Wire, paused};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use fencepost::http::{Body, Request};
-use fencepost::{Clock, Key, Rng, Store, Timestamp};
+use fencepost::{Key, Store, Timestamp};
 use functions::place_order::{App, place_order};
 use functions::product::new_product;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
-use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
@@ -94,9 +93,7 @@ enum Answer {
 pub fn play(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
     // The SDK draws its tokens and pauses from the generator of this thread.
     fastrand::seed(seed);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-    let runtime = runtime.expect("a runtime");
-    tokio::task::LocalSet::new().block_on(&runtime, played(way, scene, wanted, hop, seed))
+    paused(played(way, scene, wanted, hop, seed))
 }
 
 async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
@@ -112,7 +109,7 @@ async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64)
         .map(|number| {
             let mut client = Ordering {
                 number,
-                app: app(&wire, begun, seeds.fork()),
+                app: app(&wire, seeds.fork()),
                 sdk: with_retries(&wire.client()),
                 rng: seeds.fork(),
                 losses,
@@ -245,12 +242,8 @@ fn steps(
     Ok(vec![step().update(take.build()?).build(), step().put(put.build()?).build()])
 }
 
-fn app(wire: &Wire, begun: Instant, rng: fastrand::Rng) -> App {
-    let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-    let chance = Mutex::new(rng);
-    let random = move || chance.lock().expect("no panic while drawing").u64(..);
-    let store = Store::new(&wire.client()).with_clock(Clock::new(move || base + begun.elapsed()));
-    let store = store.with_rng(Rng::new(random));
+fn app(wire: &Wire, rng: fastrand::Rng) -> App {
+    let store = wire.store(rng);
     App::new(store.table(ORDERS), store.table(PRODUCTS))
 }
 

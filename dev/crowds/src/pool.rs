@@ -1,12 +1,10 @@
 //! [`Pool`]: simulated connections that are opened with a handshake, carry one request at a time, and may be dead.
 
-use crate::wire::client;
 use aws_sdk_dynamodb::Client;
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_types::body::SdkBody;
-use serde_json::json;
+use fencepost_test::{body_of, client_over, error, operation_of, response};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -90,8 +88,7 @@ impl Pool {
     /// A client of the real SDK over this pool, without retries.
     #[must_use]
     pub fn client(&self) -> Client {
-        let connector = SharedHttpConnector::new(self.clone());
-        client("http://engine.invalid", http_client_fn(move |_, _| connector.clone()))
+        client_over(self.clone())
     }
 
     /// Sets the fates of the next requests. The requests after them are answered.
@@ -177,17 +174,15 @@ impl HttpConnector for Pool {
             if connection.is_dead {
                 return Err(ConnectorError::io("connection reset".into()));
             }
-            let target = request.headers().get("x-amz-target").unwrap_or_default();
-            let operation = target.rsplit('.').next().unwrap_or_default();
-            let body = request.body().bytes().unwrap_or_default();
             let (status, body) = match fate {
                 Fate::Dropped => std::future::pending().await,
                 Fate::Error(late, status, code) => {
                     sleep(late).await;
-                    let name = format!("com.amazonaws.dynamodb.v20120810#{code}");
-                    (status, json!({"__type": name, "message": "on purpose"}).to_string())
+                    (status, error(status, code).body.to_string())
                 }
-                Fate::Answered | Fate::Late(_) | Fate::AnswerLost => answer(operation, body),
+                Fate::Answered | Fate::Late(_) | Fate::AnswerLost => {
+                    answer(&operation_of(&request), &body_of(&request))
+                }
             };
             match fate {
                 Fate::AnswerLost => std::future::pending().await,
@@ -196,8 +191,7 @@ impl HttpConnector for Pool {
             }
             sleep(*hop).await;
             pool.state().idle.push(connection);
-            let status = status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
-            Ok(HttpResponse::new(status, SdkBody::from(body)))
+            response(status, body)
         })
     }
 }

@@ -1,9 +1,14 @@
-//! The tables of the benchmarks, with the counter in one of them.
+//! The tables of the benchmarks, with the counter in one of them, and the loop compared with.
+#![expect(clippy::disallowed_methods, reason = "writes as the loops compared with do")]
 
-use dynoxide::Database;
+use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::get_item::GetItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::{Call, Deadline, Record, Table};
+use fencepost_test::Engine;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
 use std::convert::Infallible;
 use std::time::Duration;
 
@@ -35,23 +40,13 @@ impl Record for Counter {
     const ATTRIBUTES: &'static [&'static str] = &["count"];
 }
 
-/// An in-memory engine with empty tables.
-///
-/// # Panics
-/// If there is no memory for it.
+/// The tables, each with its partition key.
+pub const TABLES: [(&str, &str); 4] = [(NAME, KEY), (PRODUCTS, "productId"), (ORDERS, "orderId"), (LEASES, "leaseKey")];
+
+/// An engine in memory with empty tables.
 #[must_use]
-pub fn engine() -> Database {
-    let db = Database::memory().expect("SQLite in memory");
-    for (name, key) in [(NAME, KEY), (PRODUCTS, "productId"), (ORDERS, "orderId"), (LEASES, "leaseKey")] {
-        let request = json!({
-            "TableName": name,
-            "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
-            "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
-            "BillingMode": "PAY_PER_REQUEST",
-        });
-        db.create_table(serde_json::from_value(request).expect("a table")).expect("a new table");
-    }
-    db
+pub fn engine() -> Engine {
+    Engine::embedded(&TABLES)
 }
 
 /// A call with the usual time of a Lambda invocation.
@@ -77,4 +72,29 @@ pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
 pub async fn raise_in(table: &Table<Counter>, id: &str, call: &Call) -> bool {
     let decide = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
     table.in_call(call).update_with_retry(id, decide).await.is_ok()
+}
+
+/// Reads the version and the number on the bare SDK, strongly consistent.
+pub(crate) async fn read(client: &Client) -> Result<(u64, u64), SdkError<GetItemError>> {
+    let read = client.get_item().table_name(NAME).key(KEY, AttributeValue::S("one".to_owned())).consistent_read(true);
+    let item = Box::pin(read.send()).await?.item.expect("an item");
+    let number = |name: &str| item[name].as_n().expect("a number").parse().expect("a whole one");
+    Ok((number("_version"), number("count")))
+}
+
+/// Raises the number that was read at this version, on the bare SDK. It applies a change twice if an answer is lost.
+pub(crate) async fn write(client: &Client, (version, count): (u64, u64)) -> Result<(), SdkError<UpdateItemError>> {
+    let number = |number: u64| AttributeValue::N(number.to_string());
+    let write = client
+        .update_item()
+        .table_name(NAME)
+        .key(KEY, AttributeValue::S("one".to_owned()))
+        .update_expression("SET #count = :count, #version = :next")
+        .condition_expression("#version = :version")
+        .expression_attribute_names("#count", "count")
+        .expression_attribute_names("#version", "_version")
+        .expression_attribute_values(":count", number(count + 1))
+        .expression_attribute_values(":next", number(version + 1))
+        .expression_attribute_values(":version", number(version));
+    Box::pin(write.send()).await.map(drop)
 }

@@ -1,21 +1,20 @@
 //! The embedded engine behind a connector that adds delays and counts requests.
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::table;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient, retry::RetryConfig};
-use aws_sdk_dynamodb::{Client, Config};
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture, SharedHttpConnector, http_client_fn};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
+use aws_sdk_dynamodb::Client;
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use aws_smithy_types::body::SdkBody;
-use dynoxide::{Database, DynoxideError};
-use fencepost_test::size_of_item;
-use serde::{Serialize, de::DeserializeOwned};
+use fencepost::{Clock, Rng, Store};
+use fencepost_test::{Engine, body_of, client_over, error, operation_of, response, size_of_item};
 use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
 
 /// A connection to the engine that takes `hop` in each direction.
 ///
@@ -23,7 +22,8 @@ use std::time::Duration;
 /// `TransactionConflict`, as on AWS. The engine itself never returns it.
 #[derive(Clone)]
 pub struct Wire {
-    db: Database,
+    engine: Engine,
+    begun: Instant,
     hop: Duration,
     requests: Arc<AtomicU32>,
     at_work: Arc<Mutex<HashSet<String>>>,
@@ -53,7 +53,8 @@ impl Wire {
     #[must_use]
     pub fn new(hop: Duration) -> Self {
         Wire {
-            db: table::engine(),
+            engine: table::engine(),
+            begun: Instant::now(),
             hop,
             requests: Arc::default(),
             at_work: Arc::default(),
@@ -106,21 +107,19 @@ impl Wire {
     /// A client of the real SDK over this wire, without retries.
     #[must_use]
     pub fn client(&self) -> Client {
-        let connector = SharedHttpConnector::new(self.clone());
-        client("http://engine.invalid", http_client_fn(move |_, _| connector.clone()))
+        client_over(self.clone())
+    }
+
+    /// The store of a new process, under the virtual clock.
+    pub fn store(&self, rng: fastrand::Rng) -> Store {
+        store(&self.client(), self.begun, chance(rng))
     }
 
     /// Carries out a request. Returns the status and the body of the answer.
     pub(crate) fn answer(&self, operation: &str, body: &[u8]) -> (u16, String) {
-        match operation {
-            "GetItem" => run(body, |request| self.db.get_item(request)),
-            "PutItem" => run(body, |request| self.db.put_item(request)),
-            "UpdateItem" => run(body, |request| self.db.update_item(request)),
-            "BatchGetItem" => run(body, |request| self.db.batch_get_item(request)),
-            "TransactWriteItems" => run(body, |request| self.db.transact_write_items(request)),
-            "Scan" => run(body, |request| self.db.scan(request)),
-            other => (501, format!("{other} is not measured")),
-        }
+        let answer = self.engine.answer(operation, body);
+        drop(self.engine.take_log());
+        answer
     }
 
     /// Carries out a write of one item, unless a transaction is at work there.
@@ -128,10 +127,7 @@ impl Wire {
         let request: Value = serde_json::from_slice(body).unwrap_or_default();
         let item = address(&request);
         if self.at_work.lock().expect("no panic while at work").contains(&item) {
-            return (
-                400,
-                json!({ "__type": "com.amazonaws.dynamodb.v20120810#TransactionConflictException" }).to_string(),
-            );
+            return (400, error(400, "TransactionConflictException").body.to_string());
         }
         let answer = self.answer(operation, body);
         if let Some(units) = &self.units {
@@ -142,10 +138,8 @@ impl Wire {
 
     /// The write units of a request, by the item as it is now. A refused write is charged too.
     fn units_of(&self, request: &Value) -> u64 {
-        let read = json!({ "TableName": request["TableName"], "Key": request["Key"], "ConsistentRead": true });
-        let (_, answer) = self.answer("GetItem", read.to_string().as_bytes());
-        let answer: Value = serde_json::from_str(&answer).unwrap_or_default();
-        let bytes = size_of_item(&answer["Item"]);
+        let table = request["TableName"].as_str().unwrap_or_default();
+        let bytes = size_of_item(&self.engine.row_at(table, &request["Key"]));
         u64::try_from(bytes.div_ceil(1024).max(1)).unwrap_or(u64::MAX)
     }
 
@@ -154,7 +148,7 @@ impl Wire {
         if let Some(conflict) = self.begin(&items) {
             return (400, conflict.to_string());
         }
-        tokio::time::sleep(self.hop).await;
+        sleep(self.hop).await;
         let answer = self.answer("TransactWriteItems", body);
         let mut at_work = self.at_work.lock().expect("no panic while at work");
         at_work.retain(|item| !items.iter().flatten().any(|done| done == item));
@@ -202,47 +196,38 @@ impl HttpConnector for Wire {
         self.requests.fetch_add(1, SeqCst);
         let wire = self.clone();
         HttpConnectorFuture::new(async move {
-            tokio::time::sleep(wire.hop).await;
-            let target = request.headers().get("x-amz-target").unwrap_or_default();
-            let operation = target.rsplit('.').next().unwrap_or_default();
-            let body = request.body().bytes().unwrap_or_default();
+            sleep(wire.hop).await;
+            let (operation, body) = (&*operation_of(&request), &*body_of(&request));
             let (status, body) = match operation {
                 "TransactWriteItems" => wire.transact(body).await,
                 "UpdateItem" => wire.write(operation, body),
                 _ => wire.answer(operation, body),
             };
-            tokio::time::sleep(wire.hop).await;
+            sleep(wire.hop).await;
             match wire.loses() {
                 None => {}
                 Some(Loss::Broken) => return Err(ConnectorError::io("the connection broke".into())),
                 Some(Loss::Silent) => std::future::pending().await,
             }
-            let status = status.try_into().map_err(|error| ConnectorError::other(Box::new(error), None))?;
-            Ok(HttpResponse::new(status, SdkBody::from(body)))
+            response(status, body)
         })
     }
 }
 
-fn run<Q: DeserializeOwned, A: Serialize>(
-    body: &[u8],
-    operation: impl FnOnce(Q) -> Result<A, DynoxideError>,
-) -> (u16, String) {
-    let Ok(request) = serde_json::from_slice(body) else { return (400, "{}".to_owned()) };
-    match operation(request) {
-        Ok(answer) => (200, serde_json::to_string(&answer).unwrap_or_default()),
-        Err(error) => (error.status_code(), error.to_json()),
-    }
+/// A store under the virtual clock, which began then.
+pub(crate) fn store(client: &Client, begun: Instant, chance: Rng) -> Store {
+    let base = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
+    Store::new(client).with_clock(Clock::new(move || base + begun.elapsed())).with_rng(chance)
 }
 
-/// A client with fixed credentials and without retries.
-pub fn client(endpoint: &str, http: SharedHttpClient) -> Client {
-    let config = Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("eu-west-1"))
-        .credentials_provider(Credentials::new("bench", "bench", None, None, "bench"))
-        .endpoint_url(endpoint)
-        .retry_config(RetryConfig::disabled())
-        .http_client(http)
-        .build();
-    Client::from_conf(config)
+/// The random numbers of a store.
+pub(crate) fn chance(rng: fastrand::Rng) -> Rng {
+    let rng = Mutex::new(rng);
+    Rng::new(move || rng.lock().expect("no panic while drawing").u64(..))
+}
+
+/// Plays on virtual time.
+pub(crate) fn paused<A>(played: impl Future<Output = A>) -> A {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+    tokio::task::LocalSet::new().block_on(&runtime.expect("a runtime"), played)
 }

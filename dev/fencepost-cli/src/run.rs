@@ -1,11 +1,10 @@
 //! Explains one row, or goes over all rows of a table.
 
 use crate::args::{Row, Target, Whole};
-use crate::failure::{Failure, reason};
-use crate::json;
 use crate::say::{row_as_json, row_as_text, rows, summary, summary_as_json};
 use crate::state::State;
-use crate::table::Table;
+use crate::table::{self, Table};
+use crate::{Failure, reason};
 use fencepost::maintenance::{Explained, Found, Position, Run, Task, WrongTable, explain};
 use fencepost::{Error, Store};
 use std::io::Write;
@@ -23,7 +22,7 @@ pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Fail
     let attributes = read.item.ok_or_else(|| {
         Failure::new(format!(
             "{name} has no row {}: no item was ever there, or its tombstone is gone.",
-            json::to_json(&key)
+            table::to_json(&key)
         ))
     })?;
     let now = Store::new(&table.client).now();
@@ -53,7 +52,7 @@ pub async fn run_on(
     let state = options.state.as_ref().map(|file| State::of(options, file, table.id.as_deref()));
     let mut run = prepared(table, options);
     if let Some((after, found)) = state.as_ref().map(State::read).transpose()?.flatten() {
-        progress(&format!("goes on after {}", json::to_json(&after)));
+        progress(&format!("goes on after {}", table::to_json(&after)));
         run = run.continuing(after, found);
     }
     loop {

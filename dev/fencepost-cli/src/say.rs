@@ -1,8 +1,8 @@
 //! The output of the tool: rows, progress and the summary.
 
 use crate::args::{Whole, name_of};
-use crate::json;
 use crate::state::counts;
+use crate::table::to_json;
 use fencepost::maintenance::{Explained, Found, Task};
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 pub fn row_as_json(row: &Explained) -> Value {
     let told = &row.explanation;
     json!({
-        "key": json::to_json(&row.key),
+        "key": to_json(&row.key),
         "kind": told.kind.name(),
         "version": told.version,
         "incarnation": told.incarnation,
@@ -24,7 +24,7 @@ pub fn row_as_json(row: &Explained) -> Value {
 /// A row as a paragraph.
 #[must_use]
 pub fn row_as_text(row: &Explained) -> String {
-    format!("{}: {}\n{}", json::to_json(&row.key), row.explanation.kind.name(), indented(&row.explanation.to_string()))
+    format!("{}: {}\n{}", to_json(&row.key), row.explanation.kind.name(), indented(&row.explanation.to_string()))
 }
 
 fn indented(lines: &str) -> String {

@@ -1,8 +1,8 @@
 //! [`State`]: the place of a run in a file. After an interruption, the same command goes on from there.
 
+use crate::Failure;
 use crate::args::{Whole, name_of};
-use crate::failure::Failure;
-use crate::json::{self, Key};
+use crate::table::{Key, from_json, to_json};
 use fencepost::maintenance::Found;
 use serde_json::{Value, json};
 use std::fs::{self, File};
@@ -46,7 +46,7 @@ impl State {
                 "{file} is not of this command on this table: give the command that wrote it, or another file."
             )));
         }
-        let place = json::from_json(&state["after"]).zip(found(&state["found"]));
+        let place = from_json(&state["after"]).zip(found(&state["found"]));
         place.map(Some).ok_or_else(|| Failure::new(format!("{file} is damaged: remove it, and begin at the start.")))
     }
 
@@ -55,7 +55,7 @@ impl State {
     /// # Errors
     /// The file cannot be written.
     pub fn keep(&self, after: &Key, found: Found) -> Result<(), Failure> {
-        let state = json!({ "of": self.command, "after": json::to_json(after), "found": counts(found) });
+        let state = json!({ "of": self.command, "after": to_json(after), "found": counts(found) });
         let beside = self.file.with_extension("new");
         let write = || {
             let mut file = File::create(&beside)?;

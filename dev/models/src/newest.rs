@@ -103,10 +103,6 @@ impl Protocol for Newest {
         vec![(Shared { row: None, hours: self.hours, greatest: None }, calls)]
     }
 
-    fn may_go_on(&self, _: &World<Self>, _: usize) -> bool {
-        true
-    }
-
     fn go_on(&self, _: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Self>> {
         Some(Next::Send(Request { kind: call.kind, purge_at: now + HOUR }))
     }

@@ -25,7 +25,9 @@ pub trait Protocol: Part + Sized {
     /// The states from which the model starts.
     fn start(&self) -> Vec<(Self::Shared, Vec<Self::Call>)>;
     /// Whether this call, which waits for nothing, can go on.
-    fn may_go_on(&self, world: &World<Self>, caller: usize) -> bool;
+    fn may_go_on(&self, _world: &World<Self>, _caller: usize) -> bool {
+        true
+    }
     /// The call goes on. `None` if it cannot.
     fn go_on(&self, shared: &mut Self::Shared, call: &mut Self::Call, now: u32) -> Option<Next<Self>>;
     /// A request meets the table. Returns the answer with the change, if it was applied.

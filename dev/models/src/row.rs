@@ -84,61 +84,23 @@ pub enum Write {
     },
 }
 
-/// Parts of the conditions and of the writes. A model removes one to show its purpose.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[expect(clippy::struct_excessive_bools, reason = "each says whether one rule is there")]
-pub struct Demands {
-    /// A window begins at a version.
-    pub first: bool,
-    /// A window ends at a version.
-    pub last: bool,
-    /// An add demands that its id is absent.
-    pub id_is_absent: bool,
-    /// A write to a row demands its incarnation.
-    pub incarnation: bool,
-    /// A burn leaves the id.
-    pub burn_leaves_id: bool,
-    /// A write demands that the row remembers no earlier attempt of the same change.
-    pub earlier_is_absent: bool,
-    /// A write leaves earlier attempts of the same change as burned.
-    pub earlier_is_burned: bool,
-    /// A write at a version or an add leaves its id.
-    pub writes_leave_id: bool,
-    /// A delete leaves a tombstone.
-    pub tombstone: bool,
-    /// A tombstone keeps the memory of its item.
-    pub tombstone_remembers: bool,
-    /// A write demands that the row has seen no higher token.
-    pub fence: bool,
-}
-
-impl Demands {
-    /// All of them, as in production.
-    pub const ALL: Demands = Demands {
-        first: true,
-        last: true,
-        id_is_absent: true,
-        incarnation: true,
-        burn_leaves_id: true,
-        earlier_is_absent: true,
-        earlier_is_burned: true,
-        writes_leave_id: true,
-        tombstone: true,
-        tombstone_remembers: true,
-        fence: true,
-    };
-}
-
 /// A write with a failed condition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Refused;
 
 impl Write {
-    /// Applies the write under a fencing token to a key. Returns its next row.
+    /// Applies the write under a fencing token to a key. Returns its next row. A model leaves out one of the rules of
+    /// [`crate::scenes`] to show its purpose.
     ///
     /// # Errors
     /// [`Refused`] if the condition does not hold.
-    pub fn apply(&self, row: Option<&Row>, fence: Option<u64>, demands: Demands) -> Result<Option<Row>, Refused> {
+    pub fn apply(
+        &self,
+        row: Option<&Row>,
+        fence: Option<u64>,
+        without: Option<&'static str>,
+    ) -> Result<Option<Row>, Refused> {
+        let has = |rule: &str| without != Some(rule);
         let Some(row) = row else {
             let first = |id: Id, stock, purge_at, fence| Row {
                 at: At { version: 1, incarnation: id },
@@ -154,32 +116,33 @@ impl Write {
             };
         };
         let is_live = row.purge_at.is_none();
-        let is_fenced = demands.fence && fence < row.fence && fence.is_some();
-        let is_row = |at: &At| !demands.incarnation || row.at.incarnation == at.incarnation;
+        let is_fenced = has("fence") && fence < row.fence && fence.is_some();
+        let is_row = |at: &At| !has("incarnation") || row.at.incarnation == at.incarnation;
         let is_at = |at: &At| is_row(at) && row.at.version == at.version && !is_fenced;
         let is_in = |at: &At, window: u8, id: Id| {
-            let begun = !demands.first || row.at.version >= at.version;
-            let open = !demands.last || row.at.version < at.version + window;
-            is_row(at) && begun && open && !(demands.id_is_absent && row.remembers(id))
+            let begun = !has("window-begins") || row.at.version >= at.version;
+            let open = !has("window-ends") || row.at.version < at.version + window;
+            is_row(at) && begun && open && !(has("id-is-absent") && row.remembers(id))
         };
-        let is_first = |burn: &[Id]| !demands.earlier_is_absent || !burn.iter().any(|id| row.remembers(*id));
+        let is_first = |burn: &[Id]| !has("earlier-is-absent") || !burn.iter().any(|id| row.remembers(*id));
         let allows = |low: i8, high: i8| is_live && (low..=high).contains(&row.stock);
-        let before = row.signed_version();
+        let (before, leaves_id) = (row.signed_version(), has("update-leaves-id"));
+        let burns = has("burns-earlier") && has("burns-earlier-attempt");
         let mut next =
             Row { at: At { version: row.at.version + 1, ..row.at }, fence: fence.or(row.fence), ..row.clone() };
         match self {
             Write::Update { at, id, prune, burn, stock } if is_at(at) && is_first(burn) => {
-                next.remember(*id, before, prune, demands.writes_leave_id);
-                next.burn(burn, before, demands);
+                next.remember(*id, before, prune, leaves_id);
+                next.burn(burn, before, burns);
                 next.stock = *stock;
                 next.purge_at = None;
             }
             Write::Bury { at, id, prune, purge_at } if is_at(at) && is_live => {
-                if !demands.tombstone {
+                if !has("tombstone") {
                     return Ok(None);
                 }
-                next.remember(*id, before, prune, demands.writes_leave_id);
-                if !demands.tombstone_remembers {
+                next.remember(*id, before, prune, leaves_id);
+                if !has("tombstone-remembers") {
                     next.memory.clear();
                 }
                 next.stock = 0;
@@ -189,14 +152,14 @@ impl Write {
                 if is_fenced || !is_in(at, *window, *id) || !allows(*low, *high) || !is_first(burn) {
                     return Err(Refused);
                 }
-                next.remember(*id, before, prune, demands.writes_leave_id);
-                next.burn(burn, before, demands);
+                next.remember(*id, before, prune, leaves_id);
+                next.burn(burn, before, burns);
                 next.stock += by;
             }
             Write::AddAnywhere { by, low, high } if allows(*low, *high) && !is_fenced => next.stock += by,
             Write::Burn { at, window, id, burn } if is_in(at, *window, *id) && is_first(burn) => {
-                next.remember(*id, -before, &[], demands.burn_leaves_id);
-                next.burn(burn, before, demands);
+                next.remember(*id, -before, &[], has("burn-leaves-id"));
+                next.burn(burn, before, burns);
                 next.fence = row.fence;
             }
             Write::Check { at } if is_row(at) && row.at.version == at.version => return Ok(Some(row.clone())),
@@ -299,8 +262,8 @@ impl Row {
         }
     }
 
-    fn burn(&mut self, earlier: &[Id], before: i8, demands: Demands) {
-        for id in earlier.iter().filter(|_| demands.earlier_is_burned) {
+    fn burn(&mut self, earlier: &[Id], before: i8, burns: bool) {
+        for id in earlier.iter().filter(|_| burns) {
             self.remember(*id, -before, &[], true);
         }
     }

@@ -17,8 +17,8 @@ pub const TIMEOUT_VARIABLE: &str = "FUNCTION_TIMEOUT_SECONDS";
 /// The parameter of the template that takes the functions to another DynamoDB.
 pub const DYNAMODB_ENDPOINT: &str = "DynamoDBEndpoint";
 
-/// The variables that `cargo dev` does not take from the template. [`crate::functions`] names a namespace so that the
-/// page can show the metrics; the endpoint is the one of its own DynamoDB.
+/// The variables that `cargo dev` does not take from the template: its lines have no metrics, and the endpoint is that of
+/// its own DynamoDB.
 const OWN_VARIABLES: [&str; 2] = ["METRICS_NAMESPACE", "AWS_ENDPOINT_URL_DYNAMODB"];
 
 /// The tables and functions of a SAM template, in the order of the file.

@@ -45,9 +45,6 @@ impl App {
     }
 
     /// Creates the function from its environment.
-    ///
-    /// # Errors
-    /// A sentence that names the missing variable.
     pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
         Ok(App::new(store.lww_table(MAPPINGS_TABLE.required(environment)?)))
     }

@@ -282,9 +282,6 @@ pub fn decide_adjust(device: &Device, adjustment: &Adjustment, now: Timestamp) -
 }
 
 /// Sets the status. Writes nothing if the device has that status already.
-///
-/// # Errors
-/// None.
 pub fn decide_status(device: &Device, status: Status, now: Timestamp) -> Result<Option<Device>, Refusal> {
     Ok(put_if_changed(device, Device { status, ..device.clone() }, now))
 }
@@ -336,4 +333,79 @@ fn put_if_changed(device: &Device, next: Device, now: Timestamp) -> Option<Devic
 }
 
 #[cfg(test)]
-mod tests;
+mod tests {
+    use super::*;
+    use fencepost::json;
+    use std::time::SystemTime;
+
+    fn at(seconds: u64) -> Timestamp {
+        Timestamp::from(SystemTime::UNIX_EPOCH + Duration::from_secs(1_772_877_600 + seconds))
+    }
+
+    fn object(text: &str) -> Object {
+        Object::new(json::parse(text.as_bytes()).expect("JSON"), "").expect("an object")
+    }
+
+    fn device(state: &str) -> Device {
+        Device {
+            status: Status::Online,
+            state: object(state),
+            config: object(r#"{"fadeMs":200}"#),
+            created_at: at(0),
+            updated_at: at(0),
+            config_updated_at: None,
+        }
+    }
+
+    fn state_after(decision: Result<Option<Device>, Refusal>) -> String {
+        match decision {
+            Ok(Some(device)) => {
+                assert_eq!(device.updated_at, at(9));
+                serde_json::to_string(&device.state).expect("JSON")
+            }
+            other => panic!("expected a write, not {other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_state_with_too_many_values_is_not_written_and_can_be_made_smaller() {
+        let members = |count: usize| (0..count).map(|number| format!(r#""{number}":0"#)).collect::<Vec<_>>().join(",");
+        let full = format!("{{{}}}", members(MAX_VALUES));
+        let refused = Err(Refusal::TooManyValues);
+        assert_eq!(decide_patch(&device(&full), &object(r#"{"one more":{}}"#), at(9)), refused);
+        assert!(matches!(decide_patch(&device(&full), &object(r#"{"0":null,"one":1}"#), at(9)), Ok(Some(_))));
+        // A row of another program, or of an earlier release.
+        let stored = Object::new(
+            serde_json::from_str(&format!(r#"{{"n":1,"old":{{{}}}}}"#, members(MAX_VALUES))).expect("JSON"),
+            "",
+        );
+        let mut large = device("{}");
+        large.state = stored.expect("an object");
+        assert_eq!(decide_patch(&large, &object(r#"{"n":2}"#), at(9)), refused);
+        assert_eq!(decide_patch(&large, &object(r#"{"n":1}"#), at(9)), Ok(None));
+        assert_eq!(state_after(decide_patch(&large, &object(r#"{"old":null}"#), at(9))), r#"{"n":1}"#);
+        assert!(matches!(decide_status(&large, Status::Offline, at(9)), Ok(Some(_))));
+    }
+
+    #[test]
+    fn a_clock_that_is_behind_waits_longer_and_never_less() {
+        let mut changed = device("{}");
+        changed.config_updated_at = Some(at(1));
+        let refused = decide_config(&changed, &object("{}"), Duration::from_mins(5), at(0));
+        assert_eq!(refused, Err(Refusal::ChangedTooRecently { wait: Duration::from_secs(301) }));
+    }
+
+    #[test]
+    fn the_difference_of_two_devices_is_that_of_their_attributes() {
+        let states = ["{}", r#"{"a":1}"#, r#"{"a":1e30}"#, r#"{"a":1e30,"b":[]}"#];
+        let devices = states.iter().flat_map(|state| {
+            let configured = Device { config: object("{}"), config_updated_at: Some(at(1)), ..device(state) };
+            [device(state), Device { status: Status::Offline, ..device(state) }, configured]
+        });
+        let devices: Vec<_> = devices.collect();
+        for (old, new) in devices.iter().flat_map(|old| devices.iter().map(move |new| (old, new))) {
+            let whole = Diff::between(&old.encode().expect("attributes"), new.encode().expect("attributes"));
+            assert_eq!(Device::diff(old, new).expect("a difference"), whole);
+        }
+    }
+}

@@ -44,9 +44,6 @@ pub const WANTED: Schema = Schema::Object(&[
 ]);
 
 /// Parses `{parentUid, spec, lease?: {key, token}}`.
-///
-/// # Errors
-/// A problem that names the field.
 pub fn parse_wanted(request: &Request) -> Result<Wanted, Problem> {
     let mut fields = request.fields()?;
     let parent_uid = fields.required_id("parentUid")?;
@@ -65,46 +62,6 @@ pub fn parse_wanted(request: &Request) -> Result<Wanted, Problem> {
 }
 
 /// Parses the uid of the parent in `?parentUid=…`.
-///
-/// # Errors
-/// A problem that names the parameter.
 pub fn parse_uid(request: &Request) -> Result<Id, Problem> {
     request.query_of(&["parentUid"])?.required_id("parentUid")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use fencepost::http::Body;
-
-    fn parsed(body: &str) -> Result<Wanted, Problem> {
-        let body = Body { text: body.to_owned(), is_base64: false };
-        parse_wanted(&Request { body, ..Request::default() })
-    }
-
-    #[test]
-    fn a_child_may_be_wanted_with_or_without_a_lease() {
-        assert_eq!(parsed(r#"{"parentUid":"u-1","spec":{}}"#).expect("wanted").lease, None);
-        let lease = parsed(r#"{"parentUid":"u-1","spec":{},"lease":{"key":"k","token":7.0}}"#).expect("wanted").lease;
-        assert_eq!(lease.map(|lease| (lease.key.to_string(), lease.token)), Some(("k".to_owned(), 7)));
-    }
-
-    #[test]
-    fn every_wrong_body_is_refused_with_a_code() {
-        for (body, code) in [
-            (r#"{"spec":{}}"#, "missing_field"),
-            (r#"{"parentUid":"u"}"#, "missing_field"),
-            (r#"{"parentUid":"u/1","spec":{}}"#, "invalid_id"),
-            (r#"{"parentUid":"u","spec":[]}"#, "invalid_type"),
-            (r#"{"parentUid":"u","spec":{"_a":1}}"#, "reserved_name"),
-            (r#"{"parentUid":"u","spec":{},"lease":null}"#, "invalid_type"),
-            (r#"{"parentUid":"u","spec":{},"lease":{"token":1}}"#, "missing_field"),
-            (r#"{"parentUid":"u","spec":{},"lease":{"key":"k"}}"#, "missing_field"),
-            (r#"{"parentUid":"u","spec":{},"lease":{"key":"k","token":0}}"#, "invalid_value"),
-            (r#"{"parentUid":"u","spec":{},"lease":{"key":"k","token":1,"holder":"a"}}"#, "unknown_field"),
-            (r#"{"parentUid":"u","spec":{},"childId":"c"}"#, "unknown_field"),
-        ] {
-            assert_eq!(parsed(body).expect_err("refused").code(), code, "{body}");
-        }
-    }
 }

@@ -42,9 +42,6 @@ impl App {
     }
 
     /// The router of the function, which reads this environment.
-    ///
-    /// # Errors
-    /// A sentence that names the missing variable.
     pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
         Ok(routed(App::new(store.lww_table(MAPPINGS_TABLE.required(environment)?)), ROUTES))
     }

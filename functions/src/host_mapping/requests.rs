@@ -16,9 +16,6 @@ pub const NEW_MAPPING: Schema =
     Schema::Object(&[("cellId", ID), ("instanceId", ID), ("creationTimestamp", GIVEN_TIMESTAMP)]);
 
 /// Parses the mapping in `{cellId, instanceId, creationTimestamp}`.
-///
-/// # Errors
-/// A problem that names the field.
 pub fn parse_mapping(request: &Request, now: Timestamp) -> Result<Mapping, Problem> {
     let mut fields = request.fields()?;
     let cell_id = fields.required_id("cellId")?.to_string();
@@ -36,10 +33,7 @@ pub const DELETION: &[Member] = &[
 ];
 
 /// Parses the instance to delete in `?creationTimestamp=…&instanceId=…`. Without an id, all instances of that moment
-/// are deleted.
-///
-/// # Errors
-/// `condition_required` without a timestamp. Otherwise a problem that names the parameter.
+/// are deleted. Without a timestamp, the problem is `condition_required`.
 pub fn parse_deletion(request: &Request, now: Timestamp) -> Result<OrderKey, Problem> {
     let query = request.query_of(&["creationTimestamp", "instanceId"])?;
     let name = query.optional_id("instanceId")?.map(|id| id.to_string());

@@ -94,6 +94,3 @@ pub fn decide_adjust(product: &Product, by: i64, now: Timestamp) -> Result<Optio
         None => Err(Refusal::StockLimitReached { current: product.stock }),
     }
 }
-
-#[cfg(test)]
-mod tests;

@@ -36,9 +36,6 @@ impl App {
     }
 
     /// The router of the function, which reads this environment.
-    ///
-    /// # Errors
-    /// A sentence that names the missing variable.
     pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
         Ok(routed(
             App::new(

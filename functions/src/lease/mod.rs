@@ -47,9 +47,6 @@ impl App {
     }
 
     /// The router of the function, which reads this environment.
-    ///
-    /// # Errors
-    /// A sentence that names the missing or wrong variable.
     pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
         let clock_skew = LEASE_CLOCK_SKEW_SECONDS.read_seconds(environment)?;
         Ok(routed(App::new(store.leases(LEASES_TABLE.required(environment)?).with_clock_skew(clock_skew)), ROUTES))

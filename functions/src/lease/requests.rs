@@ -31,9 +31,6 @@ pub struct Wanted {
 }
 
 /// Parses `{holder, ttlSeconds}`.
-///
-/// # Errors
-/// A problem that names the field.
 pub fn parse_acquire(request: &Request) -> Result<Wanted, Problem> {
     let mut fields = request.fields()?;
     let holder = fields.required_id("holder")?;
@@ -43,9 +40,6 @@ pub fn parse_acquire(request: &Request) -> Result<Wanted, Problem> {
 }
 
 /// Parses `{token, ttlSeconds}`: the token of the lease with its new length from now on.
-///
-/// # Errors
-/// A problem that names the field.
 pub fn parse_renewal(request: &Request) -> Result<(u64, LeaseTerms), Problem> {
     let mut fields = request.patch_fields()?;
     let token = fields.required_whole("token", FencingToken::NUMBERS)?.unsigned_abs();
@@ -54,10 +48,7 @@ pub fn parse_renewal(request: &Request) -> Result<(u64, LeaseTerms), Problem> {
     Ok((token, terms))
 }
 
-/// Parses the token in `?token=…`.
-///
-/// # Errors
-/// `condition_required` without a token. Otherwise a problem that names the parameter.
+/// Parses the token in `?token=…`. Without one, the problem is `condition_required`.
 pub fn parse_release(request: &Request) -> Result<u64, Problem> {
     let query = request.query_of(&["token"])?;
     query.optional_whole("token", FencingToken::NUMBERS)?.map(i64::unsigned_abs).ok_or_else(|| {
@@ -70,60 +61,4 @@ fn terms(fields: &mut Fields) -> Result<(i64, LeaseTerms), Problem> {
     let terms = LeaseTerms::new(Duration::from_secs(seconds.unsigned_abs()))
         .map_err(|short| fields.wrong("ttlSeconds", "invalid_value", &short.to_string()))?;
     Ok((seconds, terms))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use fencepost::http::Body;
-
-    fn request(body: &str) -> Request {
-        Request { body: Body { text: body.to_owned(), is_base64: false }, ..Request::default() }
-    }
-
-    #[test]
-    fn a_lease_lasts_from_1_to_900_seconds() {
-        for (text, seconds) in [("1", 1), ("900", 900), ("9e2", 900), ("30.0", 30)] {
-            let wanted = parse_acquire(&request(&format!(r#"{{"holder":"a","ttlSeconds":{text}}}"#))).expect("wanted");
-            assert_eq!(wanted.terms.length(), Duration::from_secs(seconds), "{text}");
-        }
-    }
-
-    #[test]
-    fn every_wrong_body_is_refused_with_a_code() {
-        for (body, code) in [
-            (r#"{"ttlSeconds":1}"#, "missing_field"),
-            (r#"{"holder":"a"}"#, "missing_field"),
-            (r#"{"holder":"","ttlSeconds":1}"#, "invalid_id"),
-            (r#"{"holder":1,"ttlSeconds":1}"#, "invalid_type"),
-            (r#"{"holder":"a","ttlSeconds":0}"#, "invalid_value"),
-            (r#"{"holder":"a","ttlSeconds":-1}"#, "invalid_value"),
-            (r#"{"holder":"a","ttlSeconds":901}"#, "invalid_value"),
-            (r#"{"holder":"a","ttlSeconds":1.5}"#, "invalid_value"),
-            (r#"{"holder":"a","ttlSeconds":"1"}"#, "invalid_type"),
-            (r#"{"holder":"a","ttlSeconds":1,"token":1}"#, "unknown_field"),
-        ] {
-            assert_eq!(parse_acquire(&request(body)).expect_err("refused").code(), code, "{body}");
-        }
-        for (body, code) in [
-            (r#"{"ttlSeconds":1}"#, "missing_field"),
-            (r#"{"token":"1","ttlSeconds":1}"#, "invalid_type"),
-            (r#"{"token":0,"ttlSeconds":1}"#, "invalid_value"),
-            (r#"{"token":9007199254740992,"ttlSeconds":1}"#, "invalid_value"),
-            (r#"{"token":1}"#, "missing_field"),
-            (r#"{"token":1,"ttlSeconds":1,"holder":"a"}"#, "unknown_field"),
-        ] {
-            assert_eq!(parse_renewal(&request(body)).expect_err("refused").code(), code, "{body}");
-        }
-    }
-
-    #[test]
-    fn a_release_names_its_token() {
-        let mut release = Request::default();
-        assert_eq!(parse_release(&release).expect_err("refused").code(), "condition_required");
-        for (token, code) in [("0", Some("invalid_value")), ("x", Some("invalid_value")), ("7", None)] {
-            release.query.insert("token".to_owned(), token.to_owned());
-            assert_eq!(parse_release(&release).map_err(|problem| problem.code()).err(), code, "{token}");
-        }
-    }
 }

@@ -253,6 +253,3 @@ fn change_all<'a>(
     }
     if failed.is_empty() { Ok(changed) } else { Err(failed) }
 }
-
-#[cfg(test)]
-mod tests;

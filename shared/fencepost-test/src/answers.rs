@@ -1,7 +1,7 @@
 //! Answers of the service that the embedded engine never gives.
 
+use crate::connection::{Answer, Request, TRANSACTION};
 use crate::engine::action_of;
-use crate::request::{Answer, Request, TRANSACTION};
 use serde_json::{Map, Value, json};
 
 /// An error of the service that says nothing but its name.

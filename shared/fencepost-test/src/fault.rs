@@ -1,9 +1,9 @@
 //! The faults of requests, their rates and their plans.
 
 use crate::answers::is_conditional;
+use crate::connection::{Request, TRANSACTION};
 use crate::engine::{Engine, Step, is_read};
 use crate::garbling::Garbling;
-use crate::request::{Request, TRANSACTION};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

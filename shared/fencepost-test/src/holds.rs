@@ -1,8 +1,8 @@
 //! Which rows a transaction in flight holds.
 
 use crate::answers::{cancelled_by_conflict, error};
+use crate::connection::{Answer, Request, TRANSACTION};
 use crate::engine::Step;
-use crate::request::{Answer, Request, TRANSACTION};
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 use std::time::Duration;

@@ -4,34 +4,26 @@
 
 mod answering;
 mod answers;
-mod changes;
 mod connection;
 mod dynamo;
 mod engine;
 mod fault;
-mod freezing;
 mod garbling;
 mod holds;
 mod log;
 mod network;
-mod plan;
-mod request;
 pub mod seeds;
 mod size;
 mod wire;
 
 pub use answering::{Reply, client_answered_by};
 pub use answers::error;
-pub use changes::{Changes, Contradiction};
-pub use connection::{body_of, client_over, http_client, operation_of, response};
-pub use dynamo::{Dynamo, for_each_seed};
+pub use connection::{Answer, Request, body_of, client_over, http_client, operation_of, response};
+pub use dynamo::{Dynamo, Plan, Planned, for_each_seed};
 pub use engine::{Asked, Engine, Step, Use, action_of, is_read, number};
 pub use fault::{Fault, Rates};
-pub use freezing::Freezing;
 pub use garbling::Garbling;
-pub use log::{Log, Outcome, Sent};
-pub use network::{Applied, Network, Seam, Touched};
-pub use plan::{Plan, Planned};
-pub use request::{Answer, Request};
+pub use log::{Changes, Contradiction, Log, Outcome, Sent};
+pub use network::{Applied, Freezing, Network, Seam, Touched};
 pub use size::size_of_item;
 pub use wire::Wire;

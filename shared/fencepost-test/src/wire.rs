@@ -1,13 +1,12 @@
 //! One client's connection to the engine and the fate of its requests.
 
 use crate::answers::{self, error};
-use crate::connection::{client_over, config, http_client};
+use crate::connection::{Answer, Request, TRANSACTION, client_over, config, http_client};
 use crate::engine::is_read;
 use crate::fault::{Fault, Rival};
 use crate::garbling::Garbled;
 use crate::log::Outcome;
 use crate::network::{Applied, Network, Touched};
-use crate::request::{Answer, Request, TRANSACTION};
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};

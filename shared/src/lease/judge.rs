@@ -2,7 +2,9 @@
 
 use super::row::StoredLease;
 use crate::protocol::condition::LeaseTimes;
+use crate::protocol::judge::Verdict;
 use crate::timestamp::{epoch_millis, millis};
+use crate::version::Version;
 use std::time::{Duration, SystemTime};
 
 impl LeaseTimes {
@@ -41,34 +43,17 @@ pub fn judge_acquire(stored: &StoredLease, id: &[u8], expires_at: u64, is_pendin
     }
 }
 
-/// The meaning of the refusal of a renewal, if the row has its token.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AfterRenewal {
-    /// The lease is no longer held.
-    Lost,
-    /// It is an echo of this very renewal.
-    Renewed,
-    /// The lease has another number of renewals. No copy of this renewal was or will be applied.
-    Moved,
-    /// The lease has another number of renewals. This renewal may be among them or may still be applied.
-    MovedPerhapsBy,
-}
-
-/// Judges the refusal of a renewal on `at` renewals with the new end `expires_at`.
+/// Judges the refusal of a renewal on `at` renewals with the new end `expires_at`, by the row of its token.
 ///
 /// No other holder writes under the token. So one more renewal with the end of this one is this one. One more with
 /// another end is from another caller. No copy of this one can be applied any more then. With several more, this one
 /// may be among them. With fewer than were demanded, a copy of this one may still be applied.
 #[must_use]
-pub fn judge_renewal(stored: &StoredLease, at: u64, expires_at: u64, is_pending: bool) -> AfterRenewal {
+pub fn judge_renewal(stored: &StoredLease, at: u64, expires_at: u64) -> Verdict {
     let is_next = at.checked_add(1) == Some(stored.renewals);
-    if stored.holder.is_none() {
-        AfterRenewal::Lost
-    } else if is_next && stored.expires_at == expires_at {
-        AfterRenewal::Renewed
-    } else if is_pending && !is_next {
-        AfterRenewal::MovedPerhapsBy
-    } else {
-        AfterRenewal::Moved
+    match Version::new(stored.renewals).filter(|_| is_next) {
+        Some(made) if stored.expires_at == expires_at => Verdict::Landed(made),
+        Some(_) => Verdict::NeverApplied,
+        None => Verdict::Unproved,
     }
 }

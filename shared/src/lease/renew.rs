@@ -1,6 +1,6 @@
 //! Renews leases and releases them.
 
-use super::judge::{AfterRenewal, judge_renewal};
+use super::judge::judge_renewal;
 use super::leases::{Leases, corrupt, read_returned};
 use super::outcome::{LeaseLost, NotHeldAt};
 use super::row::{Lease, StoredLease};
@@ -10,6 +10,7 @@ use crate::error::{Error, Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::protocol::condition::{self, LeaseTimes};
 use crate::protocol::deliver::Delivery;
+use crate::protocol::settle::{After, Facts, after};
 use crate::retry::DualClockDeadline;
 
 impl Leases {
@@ -75,14 +76,16 @@ impl Leases {
                 Ok(Err(refusal)) => refusal,
                 Err(failure) => return Err(unless_unknown(failure, earlier).into()),
             };
-            let round_trip = refusal.round_trip;
             let (stored, pending) = refusal.read(StoredLease::read)?;
             let stored = under(token, stored).map_err(refused)?;
-            let pending = match judge_renewal(&stored, at, expires_at, pending.is_some()) {
-                AfterRenewal::Lost => return Err(refused(LeaseLost::Fenced)),
-                AfterRenewal::Renewed => return Ok(self.lease(&token.key, stored, until)),
-                AfterRenewal::Moved => None,
-                AfterRenewal::MovedPerhapsBy => pending,
+            if stored.holder.is_none() {
+                return Err(refused(LeaseLost::Fenced));
+            }
+            let facts = Facts { is_pending: pending.is_some(), ..Facts::default() };
+            let pending = match after(judge_renewal(&stored, at, expires_at), facts) {
+                After::Landed(_) => return Ok(self.lease(&token.key, stored, until)),
+                After::NotApplied => None,
+                _ => pending,
             };
             if let Some(conflict) = conflict(&stored) {
                 return Err(match pending {
@@ -91,7 +94,7 @@ impl Leases {
                 });
             }
             earlier = pending.or(earlier);
-            delivery.conflict(stored.renewals.saturating_sub(at), round_trip);
+            delivery.conflict(stored.renewals.saturating_sub(at));
             at = stored.renewals;
         }
     }

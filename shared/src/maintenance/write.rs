@@ -128,7 +128,7 @@ impl Task {
             }
             let behind = now_there.at.version.get().saturating_sub(row.at.version.get());
             row = now_there;
-            delivery.conflict(behind, refusal.round_trip);
+            delivery.conflict(behind);
         }
     }
 }

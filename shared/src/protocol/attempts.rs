@@ -60,6 +60,12 @@ impl Attempts {
         self.open.iter().any(|open| open.id == id)
     }
 
+    /// Whether a burn followed the attempt with this id. A burned attempt is not open, and the change goes on under
+    /// another id.
+    pub(crate) fn is_burned(&self, id: WriteId) -> bool {
+        self.id != id && !self.is_open(id)
+    }
+
     /// The failure of a change ending here.
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
         if self.open.is_empty() { failure } else { while_open(failure) }

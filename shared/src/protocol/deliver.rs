@@ -34,14 +34,14 @@ pub(crate) struct Delivery<'a> {
     conflicts: Conflicts,
     /// The time left at the last conflict.
     left: Duration,
+    /// The time from the last refused send to its answer.
+    pub(crate) round_trip: Duration,
 }
 
 /// The last send of a write, refused because its condition did not hold.
 pub(crate) struct Refusal<F> {
     /// The row or the reasons of the refusal.
     pub by: F,
-    /// The time from the send to its answer.
-    pub round_trip: Duration,
     /// Set if another send of the write may have been applied, or may still be: its answer was lost or is still
     /// awaited.
     pub pending: Option<Source>,
@@ -86,7 +86,16 @@ impl<'a> Delivery<'a> {
         let window = DualClockDeadline::within(time, now);
         let signed_by = now + time;
         let left = call.deadline().remaining();
-        Delivery { sender, call, window, signed_by, attempts: 0, conflicts: Conflicts::default(), left }
+        Delivery {
+            sender,
+            call,
+            window,
+            signed_by,
+            attempts: 0,
+            conflicts: Conflicts::default(),
+            left,
+            round_trip: Duration::ZERO,
+        }
     }
 
     /// Sends one write until an answer proves the outcome: the write is shown as applied, or the last send was refused.
@@ -157,10 +166,10 @@ impl<'a> Delivery<'a> {
             match outcome {
                 SendOutcome::Applied(shown) => return Ok(Ok(shown)),
                 SendOutcome::Refused(by) => {
-                    let round_trip = left_at_send.saturating_sub(self.call.deadline().remaining());
+                    self.round_trip = left_at_send.saturating_sub(self.call.deadline().remaining());
                     let unanswered = || race.is_in_flight().then(|| "another send is not answered yet".into());
                     let pending = sends.pending.or_else(unanswered);
-                    return Ok(Err(Refusal { by, round_trip, pending }));
+                    return Ok(Err(Refusal { by, pending }));
                 }
                 SendOutcome::NotApplied(source) => sends.not_applied(source),
                 SendOutcome::Expired(source) if was_signed_again => sends.rejected = Some(source),
@@ -196,10 +205,10 @@ impl<'a> Delivery<'a> {
     }
 
     /// Records that the last attempt lost its race. The item had moved on by `behind` versions.
-    pub(crate) fn conflict(&mut self, behind: u64, round_trip: Duration) {
+    pub(crate) fn conflict(&mut self, behind: u64) {
         let left = self.call.deadline().remaining();
         let observed = mem::replace(&mut self.left, left).saturating_sub(left);
-        self.conflicts.met(behind, observed, round_trip);
+        self.conflicts.met(behind, observed, self.round_trip);
         self.call.count_conflict();
     }
 
@@ -375,9 +384,7 @@ mod tests {
 
     #[test]
     fn a_refusal_that_shows_no_row_is_unknown_while_a_send_is_pending() {
-        let read = |pending: Option<Source>| {
-            Refusal { by: None, round_trip: Duration::ZERO, pending }.read_row(|_| Ok(())).map(drop)
-        };
+        let read = |pending: Option<Source>| Refusal { by: None, pending }.read_row(|_| Ok(())).map(drop);
         let (unknown, corrupt) = (read(Some("lost".into())), read(None));
         assert!(matches!(unknown, Err(Failure::OutcomeUnknown { .. })), "{unknown:?}");
         assert!(matches!(corrupt, Err(Failure::CorruptItem { .. })), "{corrupt:?}");

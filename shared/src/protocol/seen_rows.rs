@@ -6,7 +6,6 @@ use crate::protocol::row::Row;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The most rows of one generation. Both generations together hold at most twice as many.
@@ -29,28 +28,29 @@ pub(crate) struct SeenRows {
 type Generation = HashMap<String, LastSeen>;
 
 /// One row as it was seen last.
-#[derive(Clone, Debug)]
-pub(crate) struct LastSeen {
+#[derive(Debug)]
+struct LastSeen {
     /// The row. It has no attributes if they were not kept.
-    pub row: Arc<Row>,
-    /// How many adds of this client have found their window passed and are still at it.
-    pub crowd: Arc<AtomicU64>,
+    row: Arc<Row>,
+    /// Held by each add of this client that has found its window passed and is still at it.
+    crowd: Arc<()>,
     /// The heap of the row, with its address.
     heap: usize,
 }
 
 impl SeenRows {
-    /// The row last seen at this key.
-    pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<LastSeen> {
+    /// The row last seen at this key. It has no attributes if they were not kept.
+    pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<Arc<Row>> {
         let address = address(table, key);
         let mut generations = self.generations();
         let [young, old] = &mut *generations;
         if let Some(seen) = young.get(&address) {
-            return Some(seen.clone());
+            return Some(Arc::clone(&seen.row));
         }
         let seen = old.remove(&address)?;
-        insert(&mut generations, address, seen.clone());
-        Some(seen)
+        let row = Arc::clone(&seen.row);
+        insert(&mut generations, address, seen);
+        Some(row)
     }
 
     /// Remembers a row, unless a later version of it was seen already. Keeps its attributes only if `with_item`.
@@ -70,6 +70,12 @@ impl SeenRows {
         let row = Row { attributes, memory: row.memory.clone(), ..*row };
         let heap = heap_of_row(&address, &row);
         insert(&mut generations, address, LastSeen { row: Arc::new(row), crowd, heap });
+    }
+
+    /// Enters the crowd at this key, until the place is dropped. `None` if the row was not seen.
+    pub(crate) fn enter_crowd(&self, table: &str, key: &Attributes) -> Option<Arc<()>> {
+        let address = address(table, key);
+        self.generations().iter().find_map(|generation| Some(Arc::clone(&generation.get(&address)?.crowd)))
     }
 
     /// Forgets a key without a row.
@@ -143,26 +149,9 @@ fn block(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
-/// Counts one add in the crowd at its row, until it is dropped.
-#[derive(Debug)]
-pub(crate) struct InCrowd(Arc<AtomicU64>);
-
-impl InCrowd {
-    pub(crate) fn enter(crowd: &Arc<AtomicU64>) -> Self {
-        crowd.fetch_add(1, Relaxed);
-        InCrowd(Arc::clone(crowd))
-    }
-
-    /// The size of the crowd, this add included.
-    pub(crate) fn size(&self) -> u64 {
-        self.0.load(Relaxed)
-    }
-}
-
-impl Drop for InCrowd {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Relaxed);
-    }
+/// The size of a crowd by the place of one of its members. The row has a place of its own, until it is forgotten.
+pub(crate) fn size_of_crowd(place: &Arc<()>) -> u64 {
+    (Arc::strong_count(place) as u64).saturating_sub(1).max(1)
 }
 
 /// A table and a key as one text. The names of the key are sorted, because a map has no order.
@@ -190,7 +179,7 @@ mod tests {
     }
 
     fn version(rows: &SeenRows, number: usize) -> Option<u64> {
-        rows.get("T", &key(number)).map(|seen| seen.row.at.version.get())
+        rows.get("T", &key(number)).map(|seen| seen.at.version.get())
     }
 
     #[test]
@@ -229,7 +218,7 @@ mod tests {
         {
             rows.insert("T", &key(1), &row, with_item);
             let seen = rows.get("T", &key(1)).expect("it was seen");
-            assert_eq!(seen.row.attributes.is_empty(), !kept);
+            assert_eq!(seen.attributes.is_empty(), !kept);
         }
     }
 
@@ -298,7 +287,7 @@ mod tests {
         let rows = SeenRows::default();
         for with_item in [false, true, false] {
             rows.insert("T", &key(1), &row_at(1, 1), with_item);
-            assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.row.attributes.is_empty()), Some(with_item));
+            assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.attributes.is_empty()), Some(with_item));
         }
     }
 
@@ -306,12 +295,14 @@ mod tests {
     fn a_crowd_counts_those_that_are_still_in_it() {
         let rows = SeenRows::default();
         rows.insert("T", &key(1), &row_at(1, 1), false);
-        let crowd = rows.get("T", &key(1)).expect("it was seen").crowd;
-        let one = InCrowd::enter(&crowd);
+        let enter = || rows.enter_crowd("T", &key(1)).expect("it was seen");
+        let one = enter();
         rows.insert("T", &key(1), &row_at(2, 1), false);
-        let other = InCrowd::enter(&rows.get("T", &key(1)).expect("it was seen").crowd);
-        assert_eq!(one.size(), 2);
+        let other = enter();
+        assert_eq!(size_of_crowd(&one), 2);
         drop(other);
-        assert_eq!(one.size(), 1);
+        assert_eq!(size_of_crowd(&one), 1);
+        rows.remove("T", &key(1));
+        assert_eq!(size_of_crowd(&one), 1, "the row has left");
     }
 }

@@ -1,7 +1,7 @@
 //! [`Table::add`]: sends an add until its outcome is proved. Moves its window forward, and burns an unproved add.
 
 use super::add::{Add, Added, Stand};
-use super::commit::{RowChange, Tried};
+use super::commit::RowChange;
 use super::handle::Table;
 use super::key::Key;
 use super::prepare::Write;
@@ -11,13 +11,12 @@ use crate::error::{Failure, UpdateError};
 use crate::protocol::condition::Demand;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
-use crate::protocol::seen_rows::InCrowd;
+use crate::protocol::seen_rows::size_of_crowd;
 use crate::protocol::settle::is_in_window;
 use crate::version::{ItemVersion, Versioned};
 use std::fmt;
 use std::mem;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Why an item refused an add. Nothing was written. Each holds the item.
 #[non_exhaustive]
@@ -147,7 +146,8 @@ struct AddChange<'a> {
     pauses: u32,
     /// Whether the row at the start of the add was seen before the last pause.
     is_stale: bool,
-    crowd: Option<InCrowd>,
+    /// Keeps this add in the crowd at its row.
+    crowd: Option<Arc<()>>,
 }
 
 impl AddChange<'_> {
@@ -174,7 +174,7 @@ impl AddChange<'_> {
         loop {
             let addition = add.resolve(layout, seen.as_ref().map(|row| &row.attributes))?;
             let attempt = self.change.prepare(Write::Add(at, seen.as_deref(), &addition))?;
-            let Tried { applied, item, is_by_burn, round_trip } = self.change.send(&attempt).await?;
+            let (applied, item) = self.change.send(&attempt).await?;
             if let Some((_, at)) = applied {
                 return Ok((at, self.row_of_added(item).await?));
             }
@@ -196,7 +196,10 @@ impl AddChange<'_> {
                 Stand::Takes | Stand::WindowPassed => true,
                 // The burn showed a later state than the refusal, or the add demanded other values than those of the
                 // row.
-                Stand::Unclear => is_by_burn || (layout.demands_values() && seen.as_deref().is_some_and(differs)),
+                Stand::Unclear => {
+                    self.change.attempts.is_burned(attempt.sent.id)
+                        || (layout.demands_values() && seen.as_deref().is_some_and(differs))
+                }
                 Stand::NotANumber | Stand::OutOfRange | Stand::NotAsDemanded => false,
             };
             if !goes_on {
@@ -204,7 +207,7 @@ impl AddChange<'_> {
             }
             (at, seen) = (row.at, Some(Arc::new(row)));
             if stand == Stand::WindowPassed {
-                (at, seen) = self.spread((at, seen), round_trip).await?;
+                (at, seen) = self.spread((at, seen)).await?;
             }
         }
     }
@@ -214,8 +217,7 @@ impl AddChange<'_> {
         if self.change.table.layout.demands_values() {
             return None; // What was seen last may be of a higher version than the row.
         }
-        let seen = self.change.table.sender().seen_rows.get(&self.change.table.name, &self.change.address.key);
-        let row = seen.map(|seen| seen.row);
+        let row = self.change.table.sender().seen_rows.get(&self.change.table.name, &self.change.address.key);
         let at = row.as_ref().map_or(self.add.seen_at(), |row| Some(row.at))?;
         let has_attributes = row.as_ref().is_some_and(|row| !row.attributes.is_empty());
         (has_attributes || Demand::at(self.change.table.layout, at).is_some()).then_some((at, row))
@@ -234,28 +236,29 @@ impl AddChange<'_> {
     /// Waits long enough for the adds waiting with this one to pass each other. Returns the start of the next send: the
     /// row last seen by this client, if it is later than `sight`. If it is not, the next send usually only finds out
     /// the current row. The add then starts from that row at once.
-    async fn spread(&mut self, sight: Sight, round_trip: Duration) -> Result<Sight, Failure> {
+    async fn spread(&mut self, sight: Sight) -> Result<Sight, Failure> {
         let (sender, name) = (self.change.table.sender(), &self.change.table.name);
         self.call.count_conflict();
         if mem::take(&mut self.is_stale) {
             return Ok(sight);
         }
         self.pauses += 1;
-        if let (None, Some(seen)) = (&self.crowd, sender.seen_rows.get(name, &self.change.address.key)) {
-            self.crowd = Some(InCrowd::enter(&seen.crowd));
+        if self.crowd.is_none() {
+            self.crowd = sender.seen_rows.enter_crowd(name, &self.change.address.key);
         }
-        let crowd = self.crowd.as_ref().map_or(1, InCrowd::size);
+        let crowd = self.crowd.as_ref().map_or(1, size_of_crowd);
+        let round_trip = self.change.delivery.round_trip;
         let bound = sender.policy.spread_bound(self.pauses, crowd, self.change.table.layout.window, round_trip);
         let spread = self.change.delivery.spread(bound).await;
         spread.map_err(|failure| self.change.attempts.failed(failure))?;
         // The row has left every window in which this add was sent. So no copy of it can be applied any more, and it
         // may start from any later version of the row.
         let later = sender.seen_rows.get(name, &self.change.address.key).filter(|seen| {
-            let (seen, own) = (seen.row.at, sight.0);
+            let (seen, own) = (seen.at, sight.0);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
         self.is_stale = later.is_none();
-        Ok(later.map_or(sight, |seen| (seen.row.at, Some(seen.row))))
+        Ok(later.map_or(sight, |seen| (seen.at, Some(seen))))
     }
 
     /// The row after an applied add. If the answer shows no item, reads it: a transaction returns none.

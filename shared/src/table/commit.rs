@@ -15,22 +15,9 @@ use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Address, Reason, Send};
 use crate::protocol::settle::{committed, made};
 use crate::version::ItemVersion;
-use std::time::Duration;
 
 /// The applied attempt by its id, with the state left by it.
 pub(super) type Applied = (WriteId, ItemVersion);
-
-/// The fate of one attempt, with the item that tells.
-pub(super) struct Tried {
-    /// This attempt or an earlier one of the change. In the second case, a copy of the earlier one was applied after
-    /// its refusal; this attempt never will be. `None` if none was applied.
-    pub applied: Option<Applied>,
-    pub item: Option<Attributes>,
-    /// Whether a burn has shown the item, later than the refusal.
-    pub is_by_burn: bool,
-    /// The time from the send to its refusal.
-    pub round_trip: Duration,
-}
 
 /// One logical change to one key. All its sends have one window.
 pub(crate) struct RowChange<'a> {
@@ -63,7 +50,7 @@ impl<'a> RowChange<'a> {
         if self.table.remembers_items {
             attempt.request.show_new_row();
         }
-        let Tried { applied, item, round_trip, .. } = self.send(&attempt).await?;
+        let (applied, item) = self.send(&attempt).await?;
         // An unreadable row is forgotten.
         let current = self.saw(item);
         if applied.is_some() {
@@ -76,7 +63,7 @@ impl<'a> RowChange<'a> {
         // A create refused by a taken key has not lost a race. A write to a row that has moved on has lost one.
         if let Base::Row { version, .. } = attempt.sent.on {
             let now = current.as_ref().map_or(version, |row| row.at.version);
-            self.delivery.conflict(now.get().saturating_sub(version.get()), round_trip);
+            self.delivery.conflict(now.get().saturating_sub(version.get()));
         }
         Ok((None, Ok(current)))
     }
@@ -88,27 +75,27 @@ impl<'a> RowChange<'a> {
         row
     }
 
-    /// Sends one attempt until its outcome is proved.
-    pub(super) async fn send(&mut self, attempt: &Prepared) -> Result<Tried, Failure> {
+    /// Sends one attempt until its outcome is proved. Returns the applied attempt, if any, and the item that tells.
+    ///
+    /// The applied one is this attempt or an earlier one of the change. In the second case, a copy of the earlier one
+    /// was applied after its refusal; this attempt never will be.
+    pub(super) async fn send(&mut self, attempt: &Prepared) -> Result<(Option<Applied>, Option<Attributes>), Failure> {
         let Prepared { request, sent, is_named_by_client } = attempt;
         let RowChange { table, address, attempts, delivery } = self;
         let token = table.new_token();
         let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
-        let Refusal { by: item, round_trip, pending } = match delivery
-            .until_proved(send)
-            .await
-            .map_err(|failure| attempts.failed(failure))?
-        {
-            Ok(shown) => {
-                // In a window, only the row tells which version the write made.
-                let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
-                let at = seen.map_or(committed(sent), |row| row.at());
-                // The answer to a put shows no row. The row sent in the put may be large.
-                let item = if table.remembers_items { request.new_row(shown) } else { shown };
-                return Ok(Tried { applied: Some((sent.id, at)), item, is_by_burn: false, round_trip: Duration::ZERO });
-            }
-            Err(refusal) => refusal,
-        };
+        let Refusal { by: item, pending } =
+            match delivery.until_proved(send).await.map_err(|failure| attempts.failed(failure))? {
+                Ok(shown) => {
+                    // In a window, only the row tells which version the write made.
+                    let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
+                    let at = seen.map_or(committed(sent), |row| row.at());
+                    // The answer to a put shows no row. The row sent in the put may be large.
+                    let item = if table.remembers_items { request.new_row(shown) } else { shown };
+                    return Ok((Some((sent.id, at)), item));
+                }
+                Err(refusal) => refusal,
+            };
         let layout = table.layout;
         let known = if pending.is_some() { item.clone().and_then(|item| Row::read(layout, item).ok()) } else { None };
         let site = |_| Site { address, layout, known: known.as_ref(), retention: table.tombstone_retention };
@@ -116,13 +103,12 @@ impl<'a> RowChange<'a> {
         let step = RefusedStep::new(0, Role::Writes(*sent), layout, &reason);
         let step = RefusedStep { is_named_by_client: *is_named_by_client, ..step };
         let (settled, shown_by_burn) = delivery.settle(attempts, &[step], pending, &site).await?;
-        let is_by_burn = shown_by_burn.is_some();
         let item = shown_by_burn.map_or_else(|| reason.into_item(), |(_, now)| now);
         let applied = match settled {
             Settled::Landed(version) => Some((sent.id, made(sent, version))),
             Settled::Earlier(id, at) => Some((id, at)),
             Settled::NotApplied(_) => None,
         };
-        Ok(Tried { applied, item, is_by_burn, round_trip })
+        Ok((applied, item))
     }
 }

@@ -75,7 +75,7 @@ impl RawTable {
     /// The row last seen by this client at this key, if this table remembers items.
     pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
         let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
-        Some(seen.row).filter(|row| !row.attributes.is_empty())
+        Some(seen).filter(|row| !row.attributes.is_empty())
     }
 }
 

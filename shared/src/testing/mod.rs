@@ -27,7 +27,7 @@ pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_
 pub use crate::lambda::testing::{
     Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, subsegment,
 };
-pub use crate::lease::judge::{AfterAcquire, AfterRenewal, judge_acquire, judge_renewal};
+pub use crate::lease::judge::{AfterAcquire, judge_acquire, judge_renewal};
 pub use crate::protocol::condition::LeaseTimes;
 pub use crate::protocol::fate::{judge_open, may_still_land};
 pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};

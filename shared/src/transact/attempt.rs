@@ -1,6 +1,6 @@
 //! [`Attempt`]: the items that a decision sees, and the steps that it adds.
 
-use super::reads::{Item, Known, KnownRow, Learn, invalid};
+use super::reads::{Item, Known, KnownRow, invalid};
 use super::step::Step;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
@@ -45,15 +45,7 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Begins with these rows as the client remembers them.
-    pub(super) fn new(mut rows: Vec<KnownRow>, seen_rows: Arc<SeenRows>, id: WriteId) -> Self {
-        for row in rows.iter_mut().filter(|row| row.learn == Learn::Remember) {
-            let seen = seen_rows.get(&row.address.table, &row.address.key);
-            if let Some(seen) = seen.filter(|seen| row.remembers_items && !seen.row.attributes.is_empty()) {
-                row.known = Known::Row((*seen.row).clone());
-                row.is_fresh = false;
-            }
-        }
+    pub(super) fn new(rows: Vec<KnownRow>, seen_rows: Arc<SeenRows>, id: WriteId) -> Self {
         Attempt { rows, seen_rows, now: SystemTime::UNIX_EPOCH, steps: Vec::new(), attempts: Attempts::new(id) }
     }
 
@@ -66,13 +58,10 @@ impl Attempt {
     /// The unknown rows needed by the decision, with those to read along.
     pub(super) fn to_be_read(&self) -> Vec<usize> {
         let is_unknown = |row: &KnownRow| matches!(row.known, Known::Nothing);
-        let is_needed = |row: &KnownRow| is_unknown(row) && matches!(row.learn, Learn::First | Learn::Remember);
-        if !self.rows.iter().any(is_needed) {
+        if !self.rows.iter().any(|row| is_unknown(row) && row.is_read_first) {
             return Vec::new();
         }
-        (0..self.rows.len())
-            .filter(|&row| is_unknown(&self.rows[row]) && self.rows[row].learn != Learn::Never)
-            .collect()
+        (0..self.rows.len()).filter(|&row| is_unknown(&self.rows[row])).collect()
     }
 
     /// The rows used by the decision but known only from memory.
@@ -147,7 +136,7 @@ impl Attempt {
             // The burn of a tombstone, or of a row with demanded values, needs the old values.
             if let Known::Row(known) = &row.known
                 && !known.is_tombstone
-                && row.learn != Learn::Later
+                && row.is_read_first
                 && !row.layout.demands_values()
                 && heap_of_attributes(&known.attributes) > MOST_KEPT
             {
@@ -170,7 +159,7 @@ impl Attempt {
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
         self.rows[item.row].is_looked_at.store(true, Relaxed);
         match &self.rows[item.row].known {
-            Known::Nothing | Known::Absent | Known::Lost => Ok(None),
+            Known::Nothing | Known::Absent | Known::Lease { .. } => Ok(None),
             Known::Row(row) => Table::<T>::decode(row),
         }
     }
@@ -185,7 +174,7 @@ impl Attempt {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
         let write = match &known.known {
-            Known::Nothing | Known::Absent | Known::Lost => Write::Create(Table::<T>::encode(value)?),
+            Known::Nothing | Known::Absent | Known::Lease { .. } => Write::Create(Table::<T>::encode(value)?),
             Known::Row(row) if row.is_tombstone => Write::Revive(row, Table::<T>::encode(value)?),
             Known::Row(_) => return Err(invalid(format!("{} is there already", known.name))),
         };
@@ -199,7 +188,7 @@ impl Attempt {
     pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Version {
         match &self.rows[item.row].known {
             Known::Row(row) => row.at.version.next(),
-            Known::Nothing | Known::Absent | Known::Lost => first_version(Table::<T>::LAYOUT),
+            Known::Nothing | Known::Absent | Known::Lease { .. } => first_version(Table::<T>::LAYOUT),
         }
     }
 
@@ -242,7 +231,7 @@ impl Attempt {
     pub fn check_rest(&mut self) -> Result<(), Failure> {
         for row in 0..self.rows.len() {
             let has_step = self.steps.iter().any(|step| step.row == row);
-            if !has_step && !matches!(self.rows[row].known, Known::Nothing | Known::Lost) {
+            if !has_step && !matches!(self.rows[row].known, Known::Nothing | Known::Lease { .. }) {
                 self.check_row(row)?;
             }
         }
@@ -296,7 +285,7 @@ impl Attempt {
     pub fn require(&mut self, lease: Item<FencingToken>) -> Result<(), Failure> {
         let KnownRow { address, known, fence, .. } = &self.rows[lease.row];
         match (known, fence) {
-            (Known::Nothing, Some(token)) => {
+            (Known::Lease { is_lost: false }, Some(token)) => {
                 let check = condition::check_held(address.key.clone(), *token);
                 let requires = Role::Requires(*token);
                 self.add_step(lease.row, check, requires, None)
@@ -332,7 +321,7 @@ impl Attempt {
         let known = &self.rows[row];
         let key = known.address.key.clone();
         let (request, base) = match &known.known {
-            Known::Nothing | Known::Lost => return Err(invalid(format!("{} was not read", known.name))),
+            Known::Nothing | Known::Lease { .. } => return Err(invalid(format!("{} was not read", known.name))),
             Known::Absent => (condition::check_absent(known.layout, key), Base::NoRow(first_version(known.layout))),
             Known::Row(row) => {
                 let demand = Demand::of(known.layout, row);

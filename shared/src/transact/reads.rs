@@ -41,20 +41,26 @@ impl Reads {
     /// All tables of one transaction must belong to its store. A
     /// transaction of tables of different stores is refused as [`Failure::InvalidTransaction`].
     pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
-        self.add(name.into(), table, &key.into(), Learn::First)
+        self.add(name.into(), table, &key.into(), true)
     }
 
     /// Adds an item to read before the first decision, unless the client remembers it ([`Table::remembering_items`]). A
     /// decision to write may rest on a remembered item. Before any other answer, the item is read and the decision is
     /// made again.
     pub fn remembered<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
-        self.add(name.into(), table, &key.into(), Learn::Remember)
+        let item = self.item(name, table, key);
+        if let Some(row) = self.rows.last_mut().filter(|_| self.failure.is_none())
+            && let Some(seen) = table.raw.remembered(&row.address.key)
+        {
+            (row.known, row.is_fresh) = (Known::Row((*seen).clone()), false);
+        }
+        item
     }
 
     /// Adds an item to read only along with others. If no other item is read, it stays unknown until one of its steps
     /// is refused; see [`Attempt::knows`](super::Attempt::knows).
     pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
-        self.add(name.into(), table, &key.into(), Learn::Later)
+        self.add(name.into(), table, &key.into(), false)
     }
 
     /// Adds a lease for [`Attempt::require`](super::Attempt::require). Nothing is read for it.
@@ -68,16 +74,16 @@ impl Reads {
             layout: &LEASES,
             retention: Duration::ZERO,
             fence: Some(token.token),
-            learn: Learn::Never,
+            is_read_first: false,
             remembers_items: false,
-            known: Known::Nothing,
+            known: Known::Lease { is_lost: false },
             is_fresh: true,
             is_looked_at: AtomicBool::new(false),
         });
         Item { row: self.rows.len() - 1, value: PhantomData }
     }
 
-    fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, learn: Learn) -> Item<T> {
+    fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, is_read_first: bool) -> Item<T> {
         match Table::<T>::key_attributes(key) {
             Ok(key) => {
                 let address = Address { table: table.raw.name.clone(), key };
@@ -87,7 +93,7 @@ impl Reads {
                     layout: Table::<T>::LAYOUT,
                     retention: table.raw.tombstone_retention,
                     fence: table.raw.fence,
-                    learn,
+                    is_read_first,
                     remembers_items: table.raw.remembers_items,
                     known: Known::Nothing,
                     is_fresh: true,
@@ -155,8 +161,8 @@ pub(super) enum Known {
     Absent,
     /// The key has this row.
     Row(Row),
-    /// The key of a lease that is no longer held.
-    Lost,
+    /// The key of a lease, which is never read. It is lost if a refusal has shown so.
+    Lease { is_lost: bool },
 }
 
 impl Known {
@@ -176,7 +182,9 @@ pub(super) struct KnownRow {
     pub(super) layout: &'static Layout,
     pub(super) retention: Duration,
     pub(super) fence: Option<u64>,
-    pub(super) learn: Learn,
+    /// Whether it is read before the first decision. Otherwise it is read if other items are, or becomes known when one
+    /// of its steps is refused.
+    pub(super) is_read_first: bool,
     pub(super) remembers_items: bool,
     pub(super) known: Known,
     /// Whether `known` was read or returned by a refusal during this call.
@@ -190,19 +198,6 @@ impl KnownRow {
         let known = if let Known::Row(row) = &self.known { Some(row) } else { None };
         Site { address: &self.address, layout: self.layout, known, retention: self.retention }
     }
-}
-
-/// When an item becomes known.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Learn {
-    /// It is read before the first decision.
-    First,
-    /// The same, unless the client remembers it.
-    Remember,
-    /// It is read if other items are. Otherwise it becomes known when one of its steps is refused.
-    Later,
-    /// It is never read.
-    Never,
 }
 
 pub(super) fn invalid(reason: String) -> Failure {

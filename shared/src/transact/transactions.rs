@@ -200,7 +200,7 @@ async fn refused(
     steps: &[Step],
     refusal: Refusal<Vec<Reason>>,
 ) -> Result<bool, Failure> {
-    let Refusal { by: reasons, round_trip, pending } = refusal;
+    let Refusal { by: reasons, pending } = refusal;
     let refused: Vec<_> = steps.iter().zip(&reasons).map(|(step, reason)| step.refused(reason)).collect();
     let (settled, shown_by_burn) = {
         let (attempts, site) = attempt.parts();
@@ -223,7 +223,7 @@ async fn refused(
             Reason::Refused(item) => {
                 debug!(step = attempt.name(step.row), "refused");
                 if matches!(step.role, Role::Requires(_)) {
-                    attempt.learn(step.row, Known::Lost, now);
+                    attempt.learn(step.row, Known::Lease { is_lost: true }, now);
                     continue;
                 }
                 let known = readable(step.layout, item, &unseen)?;
@@ -251,7 +251,7 @@ async fn refused(
         attempt.learn(row, readable(attempt.layout(row), item, &unseen)?, now);
     }
     if let Some(behind) = behind {
-        delivery.conflict(behind, round_trip);
+        delivery.conflict(behind);
     }
     // A taken key usually decides by itself. Otherwise, reads again the items in use by another transaction.
     if taken {

@@ -1,12 +1,14 @@
-//! One client of a Region: its actions and its answers.
+//! One client of a Region: its actions, its answers, and its view of the items for a judge without other knowledge.
 
-use super::judged::{self, Balance};
-use super::network::Network;
-use super::told::{ITEMS, Told};
+use super::network::Regions;
 use crate::adoption::world::{Account, Regional, TABLE, account, deposit};
+use crate::harness::states::version;
 use fencepost::lease::{LeaseHeld, LeaseTerms};
-use fencepost::{Add, Call, Deadline, Error, Exists, Failure, FencingToken, Store, Table, UpdateError};
-use judges::register::{Op, SeenOf};
+use fencepost::{
+    Add, Call, Deadline, Error, Exists, Failure, FencingToken, ItemVersion, Store, Table, UpdateError, Versioned,
+};
+use judges::linearizable::Seen;
+use judges::register::{self, Op, SeenOf, Shown, Value};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -14,6 +16,36 @@ use tokio::time::{Instant, sleep};
 pub const LEASES: &str = "Leases";
 /// How much each client does.
 const EACH: u64 = 6;
+
+/// The item of all, the one of creates and deletes, and the one under a lease.
+pub const ITEMS: [&str; 3] = ["free", "turns", "fenced"];
+
+/// The answer to a call.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Told {
+    /// Applied, with the state after it if the answer shows one.
+    Applied(Option<ItemVersion>),
+    /// Not applied, or only read. This was there at some moment of the call; nothing if `None`.
+    Saw(Option<Versioned<Account<Regional>>>),
+    /// Not applied. The answer shows nothing of the item.
+    NotApplied,
+    /// The same, because the lease is another's.
+    Fenced,
+    /// The outcome is unknown.
+    Unknown,
+}
+
+/// The balance of an account.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Balance(pub i64);
+
+impl Value for Balance {
+    type Amount = i64;
+
+    fn plus(&self, amount: &i64) -> Option<Self> {
+        self.0.checked_add(*amount).map(Balance)
+    }
+}
 
 /// One change. The balance shows whether it was applied, and how often.
 #[derive(Clone, Debug)]
@@ -40,24 +72,24 @@ pub struct Notes {
 }
 
 /// The amount of a change: a one in a digit of its own, in base four. A change that is applied twice leaves a two.
-pub fn amount(number: u64) -> i64 {
+fn amount(number: u64) -> i64 {
     1 << (2 * number)
 }
 
 /// A client that changes each of the `ITEMS`.
 pub struct Worker {
     client: u64,
-    network: Arc<Network>,
+    regions: Arc<Regions>,
     store: Store,
     accounts: Table<Account<Regional>>,
     notes: Arc<Mutex<Notes>>,
 }
 
 impl Worker {
-    pub fn new(client: u64, network: &Arc<Network>, notes: &Arc<Mutex<Notes>>) -> Self {
-        let store = network.store(usize::from(client % 2 == 1));
+    pub fn new(client: u64, regions: &Arc<Regions>, notes: &Arc<Mutex<Notes>>) -> Self {
+        let store = regions.store(client % 2);
         let accounts = store.table(TABLE);
-        Worker { client, network: network.clone(), store, accounts, notes: notes.clone() }
+        Worker { client, regions: regions.clone(), store, accounts, notes: notes.clone() }
     }
 
     /// Creates all items. If this fails, the changes of an item are refused, and all rules still hold.
@@ -69,9 +101,9 @@ impl Worker {
 
     pub async fn works(self) {
         for number in self.client * EACH..(self.client + 1) * EACH {
-            let longest = if self.network.below(10) == 0 { 120_000 } else { 400 };
-            sleep(Duration::from_millis(self.network.below(longest))).await;
-            match self.network.below(12) {
+            let longest = if self.regions.network.below(10) == 0 { 120_000 } else { 400 };
+            sleep(Duration::from_millis(self.regions.network.below(longest))).await;
+            match self.regions.network.below(12) {
                 0..=3 => self.updates("free", number, None).await,
                 4..=5 => self.adds("free", number).await,
                 6..=7 => self.changes_under_a_lease(number).await,
@@ -83,7 +115,7 @@ impl Worker {
                     let told = self.deletes("turns").await;
                     self.notes().turns.push(told);
                 }
-                _ => self.reads(ITEMS[usize::try_from(self.network.below(3)).expect("small")]).await,
+                _ => self.reads(ITEMS[usize::try_from(self.regions.network.below(3)).expect("small")]).await,
             }
         }
     }
@@ -177,7 +209,7 @@ impl Worker {
         };
         self.notes().tokens.push(lease.token().number());
         // A worker may be late: then only the fence stands between it and the next holder.
-        sleep(Duration::from_millis(self.network.below(4000))).await;
+        sleep(Duration::from_millis(self.regions.network.below(4000))).await;
         self.updates("fenced", number, Some(lease.token())).await;
         let renewed = leases.in_call(&self.call()).renew(&mut lease, terms).await;
         let released = leases.in_call(&self.call()).release(lease).await;
@@ -189,7 +221,7 @@ impl Worker {
 
     /// A call with little time or much.
     fn call(&self) -> Call {
-        Call::new(Deadline::within(Duration::from_millis(500 + self.network.below(10_000))))
+        Call::new(Deadline::within(Duration::from_millis(500 + self.regions.network.below(10_000))))
     }
 
     fn notes(&self) -> std::sync::MutexGuard<'_, Notes> {
@@ -198,7 +230,7 @@ impl Worker {
 
     /// Notes the client's view of an item for the judge.
     fn note(&self, item: &'static str, client: u64, began: Instant, op: Op<Balance>, told: &Told) {
-        let Some(seen) = judged::seen(client, began, op, told) else { return };
+        let Some(seen) = seen(client, began, op, told) else { return };
         self.notes().seen.push((item, seen));
     }
 }
@@ -210,4 +242,28 @@ fn by_failure(failure: &Failure) -> Told {
         Failure::OutcomeUnknown { .. } => Told::Unknown,
         _ => panic!("no such thing happens here: {failure}"),
     }
+}
+
+/// One client's view of an item, from its request until now. `None` if it was only told that nothing was done.
+fn seen(client: u64, began: Instant, op: Op<Balance>, told: &Told) -> Option<SeenOf<Balance>> {
+    let (op, told) = match told {
+        Told::Applied(made) => (op, Some(register::Told::Done(made.map(version)))),
+        Told::Saw(None) => (Op::Read, Some(register::Told::Saw(None))),
+        Told::Saw(Some(now)) => {
+            let shown = Shown { value: Balance(now.value.balance), at: Some(version(now.at)) };
+            (Op::Read, Some(register::Told::Saw(Some(shown))))
+        }
+        Told::Unknown => (op, None),
+        Told::NotApplied | Told::Fenced => return None,
+    };
+    Some(Seen { client, began: began.into_std(), ended: Instant::now().into_std(), op, told })
+}
+
+/// The judge's objections to each item. All items are absent at first.
+pub fn violations(seen: &[(&'static str, SeenOf<Balance>)]) -> Vec<String> {
+    let judge = |item: &str| {
+        let of_item = seen.iter().filter(|(of, _)| *of == item).map(|(_, seen)| seen.clone());
+        register::judge(None, of_item.collect()).err().map(|why| format!("{item}: {why}"))
+    };
+    ITEMS.into_iter().filter_map(judge).collect()
 }

@@ -143,12 +143,11 @@ impl History {
             let mut bounds = [self.rng.i64(0..NUMBERS), self.rng.i64(0..NUMBERS)].map(|number| self.number(number));
             bounds.sort_unstable();
             let [first, last] = bounds;
-            let between = |at: &(String, i64), _: &Message| at.0 == room && (first..=last).contains(&at.1);
-            let query = rooms().sort(Sort::between(first, last));
-            self.check("between", query, between, by_number, Clone::clone, true).await?;
-            let below = |at: &(String, i64), _: &Message| at.0 == room && at.1 < last;
-            let query = rooms().sort(Sort::less_than(last));
-            self.check("less than", query, below, by_number, Clone::clone, true).await?;
+            for (bound, keeps) in bounds_of(first, last) {
+                let within = |at: &(String, i64), _: &Message| at.0 == room && keeps(at.1, first, last);
+                let name = format!("{bound:?}");
+                self.check(&name, rooms().sort(bound), within, by_number, Clone::clone, true).await?;
+            }
             let query = table.query_index(ByRank, room.as_str());
             self.check("by rank", query, in_room, by_rank, Clone::clone, true).await?;
         }
@@ -157,7 +156,10 @@ impl History {
             let of_author = |_: &(String, i64), value: &Message| value.author == author;
             let table = self.table.clone();
             let query = table.query_index(ByAuthor, author.as_str());
-            self.check("by author", query, of_author, by_rank, Clone::clone, true).await?;
+            self.check("by author", query.clone(), of_author, by_rank, Clone::clone, true).await?;
+            let ranked = |_: &(String, i64), value: &Message| value.author == author && (-1..=2).contains(&value.rank);
+            let query = query.sort(Sort::between(-1, 2));
+            self.check("by author and rank", query, ranked, by_rank, Clone::clone, true).await?;
             let headline = |m: &Message| crate::listings::messages::Headline { author: m.author.clone(), rank: m.rank };
             let query = table.query_index(Headlines, author.as_str());
             self.check("headlines", query, of_author, |_, _| (), headline, true).await?;
@@ -237,6 +239,21 @@ impl History {
         }
         Err(format!("limit {limit}: listed {listed:?}, always there {always:?}, ever there {ever:?}"))
     }
+}
+
+/// Whether a number is within a bound of two numbers.
+type Keeps = fn(i64, i64, i64) -> bool;
+
+/// Every bound of a sort key.
+fn bounds_of(first: i64, last: i64) -> [(Sort, Keeps); 6] {
+    [
+        (Sort::equal_to(first), |number, first, _| number == first),
+        (Sort::less_than(last), |number, _, last| number < last),
+        (Sort::at_most(last), |number, _, last| number <= last),
+        (Sort::more_than(first), |number, first, _| number > first),
+        (Sort::at_least(first), |number, first, _| number >= first),
+        (Sort::between(first, last), |number, first, last| (first..=last).contains(&number)),
+    ]
 }
 
 fn run(engine: &Engine, seed: u64) -> Result<Total, String> {

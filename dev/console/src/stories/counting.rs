@@ -3,8 +3,7 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Scene, Verdict, request};
-use super::settings::{Setting, Settings};
-use super::story::{ACKNOWLEDGED, Counter, HELD, Side, Story, TWICE, UNKNOWN, numbered, were};
+use super::story::{ACKNOWLEDGED, Counter, HELD, Setting, Settings, Side, Story, TWICE, UNKNOWN, numbered, were};
 use fencepost::Store;
 use fencepost_test::{Engine, number};
 use functions::device_state::{adjust_device, create_device};

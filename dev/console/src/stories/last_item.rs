@@ -3,8 +3,9 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
-use super::settings::{Setting, Settings};
-use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were};
+use super::story::{
+    ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were,
+};
 use fencepost::Store;
 use fencepost_test::{Engine, number};
 use futures_util::future::join_all;

@@ -1,7 +1,6 @@
 //! The counts of a side during a play, and the events of each request.
 
-use super::cost::{read_units, write_units};
-use super::told::Teller;
+use super::told::{Teller, read_units, write_units};
 use fencepost_test::{Engine, Fault, Network, Outcome, Seam, Sent};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;

@@ -1,9 +1,8 @@
 //! The scene of one side: its engine, its faults and the clients on it.
 
 use super::ledger::{Held, Ledger, Totals, Twice};
-use super::settings::Settings;
-use super::told::Teller;
-use super::trace::client_span;
+use super::story::Settings;
+use super::told::{Teller, client_span};
 use aws_sdk_dynamodb::Client;
 use fencepost::http::{Body, Problem, Request, Response};
 use fencepost::{Call, Clock, Deadline, Rng, Store};

@@ -3,8 +3,7 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Answer, Scene, Verdict, request};
-use super::settings::{Setting, Settings};
-use super::story::{ACKNOWLEDGED, HELD, Side, Story, TWICE, counter, live_rows, were};
+use super::story::{ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, counter, live_rows, were};
 use fencepost::{Store, Timestamp};
 use fencepost_test::Engine;
 use serde_json::{Value, json};

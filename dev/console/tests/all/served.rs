@@ -1,16 +1,18 @@
 //! The answers of the console, and its visitors.
 
 use axum::middleware::from_fn;
-use console::{About, Console, guard};
+use console::{Console, guard};
 use futures_util::future::join_all;
 use serde_json::Value;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 
 /// A console on a port of its own.
 struct World {
     address: SocketAddr,
+    console: Arc<Console>,
 }
 
 /// An answer with a body perhaps still on its way.
@@ -22,17 +24,12 @@ struct Answer {
 
 impl World {
     async fn new() -> Self {
-        let about = About {
-            functions_url: "http://127.0.0.1:9000".to_owned(),
-            dynamodb: "DynamoDB in memory".to_owned(),
-            endpoint: "http://127.0.0.1:8000".to_owned(),
-        };
-        let console = Console::new(about).expect("random numbers");
+        let console = Console::new().expect("random numbers");
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
         let address = listener.local_addr().expect("its address");
         let routes = console.router().layer(from_fn(guard));
         tokio::spawn(async move { axum::serve(listener, routes).await });
-        World { address }
+        World { address, console }
     }
 
     /// Sends a request with these headers, each with its end of line.
@@ -67,12 +64,6 @@ impl World {
     async fn play(&self, story: &str, body: &str) -> Answer {
         let token = self.token().await;
         self.send("POST", &format!("/console/stories/{story}"), &format!("x-console-token: {token}\r\n"), body).await
-    }
-
-    /// How many stories play, and how many were stopped so far.
-    async fn plays(&self) -> (u64, u64) {
-        let about = self.get("/console/about").await.json().await;
-        (about["playing"].as_u64().expect("a number"), about["stopped"].as_u64().expect("a number"))
     }
 }
 
@@ -133,7 +124,7 @@ async fn a_story_begins_only_with_the_token_of_the_page() {
         assert_eq!((answer.status, answer.json().await["code"].as_str()), (403, Some("token_required")));
     }
     assert_eq!(world.get("/console/stories/two-leaders").await.status, 405, "a GET begins nothing");
-    assert_eq!(world.plays().await, (0, 0));
+    assert_eq!(world.console.plays(), (0, 0));
 }
 
 #[tokio::test]
@@ -200,10 +191,10 @@ async fn who_goes_away_stops_the_play() {
     let long = r#"{"writers": 20, "changes": 20, "lostAnswers": 50}"#;
     let mut answer = world.play("five-users", long).await;
     assert_eq!(answer.event().await.map(|(name, _)| name).as_deref(), Some("begin"));
-    assert_eq!(world.plays().await, (1, 0));
+    assert_eq!(world.console.plays(), (1, 0));
     drop(answer);
-    while world.plays().await.0 > 0 {
+    while world.console.plays().0 > 0 {
         tokio::task::yield_now().await;
     }
-    assert_eq!(world.plays().await, (0, 1), "it has not played to its end");
+    assert_eq!(world.console.plays(), (0, 1), "it has not played to its end");
 }

@@ -3,11 +3,10 @@
 
 use super::{Call, Held, LeaseModel, Shared, Shown, Wrong, seconds};
 use crate::protocol::{Answer, Next, Told};
-use crate::row::{self, Demands, Id, Row, Write};
+use crate::row::{self, Id, Row, Write};
 use fencepost::lease::{Leases, StoredLease};
 use fencepost::testing::{
-    After, AfterAcquire, AfterRenewal, Facts, after, burn_helps, is_lost, judge, judge_acquire, judge_renewal,
-    judge_steps,
+    After, AfterAcquire, Facts, after, burn_helps, is_lost, judge, judge_acquire, judge_renewal, judge_steps,
 };
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -98,7 +97,7 @@ impl LeaseModel {
 
     pub(super) fn meets_required(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, Option<()>) {
         let is_required = self.lacks("require") || self.is_held(shared.lease.as_ref(), token);
-        match write.apply(Some(&shared.item), None, Demands::ALL) {
+        match write.apply(Some(&shared.item), None, None) {
             Ok(Some(next)) if is_required => {
                 shared.wrongs.extend((token < shared.acquired).then_some(Wrong::ReplacedWrote));
                 shared.item = next;
@@ -115,9 +114,8 @@ impl LeaseModel {
 
     pub(super) fn meets_fenced(&self, shared: &mut Shared, token: u64, write: &Write) -> (Answer<Shown>, Option<()>) {
         let is_burn = matches!(write, Write::Burn { .. });
-        let demands = Demands { fence: !self.lacks("fence"), ..Demands::ALL };
         let fence = (!is_burn).then_some(token);
-        match write.apply(Some(&shared.item), fence, demands) {
+        match write.apply(Some(&shared.item), fence, self.without) {
             Ok(Some(next)) => {
                 let is_fall = !is_burn && token < shared.written;
                 shared.wrongs.extend(is_fall.then_some(Wrong::ItemSawFall));
@@ -195,17 +193,19 @@ impl LeaseModel {
                 Next::Told(Told::Applied(()))
             }
             (Request::Renew { token, at, expires_at, .. }, _, Some(lease)) if lease.token == *token => {
-                match judge_renewal(&lease.stored(), *at, *expires_at, is_pending) {
-                    AfterRenewal::Lost => {
-                        *held = None;
-                        Next::Told(Told::NotApplied)
-                    }
-                    AfterRenewal::Renewed => {
+                let stored = lease.stored();
+                if stored.holder.is_none() {
+                    *held = None;
+                    return Next::Told(Told::NotApplied);
+                }
+                let facts = Facts { is_pending, ..Facts::default() };
+                match after(judge_renewal(&stored, *at, *expires_at), facts) {
+                    After::Landed(_) => {
                         *held = Some(lease.held(counted(*expires_at)));
                         Next::Told(Told::Applied(()))
                     }
                     // It is made again, on top of the others.
-                    AfterRenewal::Moved | AfterRenewal::MovedPerhapsBy => {
+                    _ => {
                         let purge_at = seconds(clock + Leases::RETENTION);
                         Next::Send(Request::Renew { token: *token, at: lease.renewals, expires_at: later, purge_at })
                     }

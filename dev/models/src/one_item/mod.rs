@@ -8,7 +8,7 @@ mod decide;
 use decide::burnable;
 
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
-use crate::row::{self, At, Demands, Id, Row, Write, small};
+use crate::row::{self, At, Id, Row, Write, small};
 use crate::world::{Checked, World};
 use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge_steps, may_still_land};
 use stateright::Property;
@@ -138,10 +138,6 @@ impl Protocol for OneItem {
         vec![(shared, (1..).zip(&self.calls).map(call).collect())]
     }
 
-    fn may_go_on(&self, _: &World<Self>, _: usize) -> bool {
-        true
-    }
-
     fn go_on(&self, shared: &mut Shared, call: &mut Call, now: u32) -> Option<Next<Self>> {
         if call.has_looked || call.kind == Kind::Create {
             let seen = call.looked.take();
@@ -153,7 +149,7 @@ impl Protocol for OneItem {
 
     fn meets(&self, shared: &mut Shared, write: &Write, _: u32) -> (Answer<Option<Row>>, Option<Said>) {
         let before = shared.row.clone();
-        match write.apply(before.as_ref(), None, self.demands()) {
+        match write.apply(before.as_ref(), None, self.without) {
             Err(row::Refused) => (Answer::Refused(before), None),
             Ok(next) => {
                 if let Write::Update { at, .. } | Write::Bury { at, .. } = write {
@@ -254,7 +250,7 @@ impl Protocol for OneItem {
                 let id = OTHERS + shared.others;
                 let (prune, burn) = (self.prunable(row, id), Vec::new());
                 let write = Write::Update { at: row.at, id, prune, burn, stock: row.stock + 1 };
-                shared.row = write.apply(Some(row), None, self.demands()).expect("at its own version");
+                shared.row = write.apply(Some(row), None, self.without).expect("at its own version");
             }
         }
     }
@@ -325,20 +321,6 @@ impl Protocol for OneItem {
 impl OneItem {
     fn lacks(&self, rule: &str) -> bool {
         self.without == Some(rule)
-    }
-
-    fn demands(&self) -> Demands {
-        Demands {
-            first: !self.lacks("window-begins"),
-            last: !self.lacks("window-ends"),
-            id_is_absent: !self.lacks("id-is-absent"),
-            incarnation: !self.lacks("incarnation"),
-            burn_leaves_id: !self.lacks("burn-leaves-id"),
-            earlier_is_burned: !self.lacks("burns-earlier"),
-            tombstone: !self.lacks("tombstone"),
-            tombstone_remembers: !self.lacks("tombstone-remembers"),
-            ..Demands::ALL
-        }
     }
 }
 

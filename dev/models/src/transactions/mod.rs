@@ -7,7 +7,7 @@
 mod decide;
 
 use crate::protocol::{Answer, Limits, Next, Protocol, Told, promises};
-use crate::row::{self, At, Demands, Id, Row, Write};
+use crate::row::{self, At, Id, Row, Write};
 use crate::world::{Checked, World};
 use decide::{Burning, Open};
 use fencepost::testing::{After, Facts, Verdict, after, burn_helps, judge, judge_steps};
@@ -155,10 +155,6 @@ impl Protocol for Transactions {
         vec![(shared(true), calls.clone()), (shared(false), calls)]
     }
 
-    fn may_go_on(&self, _: &World<Self>, _: usize) -> bool {
-        true
-    }
-
     fn go_on(&self, shared: &mut Shared, call: &mut Call, _: u32) -> Option<Next<Self>> {
         if let Some(row) = call.unread.pop() {
             return Some(self.has_read(call, row, shared.rows[row].clone()));
@@ -186,7 +182,7 @@ impl Protocol for Transactions {
         let mut next = shared.rows.clone();
         let mut refusals = [None, None];
         for (row, write) in steps {
-            match write.apply(shared.rows[*row].as_ref(), None, self.demands()) {
+            match write.apply(shared.rows[*row].as_ref(), None, self.without) {
                 Ok(applied) => next[*row] = applied,
                 Err(row::Refused) => refusals[*row] = Some(shared.rows[*row].clone()),
             }
@@ -288,7 +284,7 @@ impl Protocol for Transactions {
                 let Some(old) = &shared.rows[row] else { return };
                 let prune = old.prunable(self.remembered, id);
                 let write = Write::Update { at: old.at, id, prune, burn: Vec::new(), stock: old.stock + 1 };
-                shared.rows[row] = write.apply(Some(old), None, Demands::ALL).expect("at its own version");
+                shared.rows[row] = write.apply(Some(old), None, None).expect("at its own version");
             }
         }
     }
@@ -365,15 +361,6 @@ impl Transactions {
 
     fn rows_may_vanish(&self) -> bool {
         self.removals > 0
-    }
-
-    fn demands(&self) -> Demands {
-        Demands {
-            writes_leave_id: !self.lacks("update-leaves-id"),
-            earlier_is_absent: !self.lacks("earlier-is-absent"),
-            earlier_is_burned: !self.lacks("burns-earlier-attempt"),
-            ..Demands::ALL
-        }
     }
 
     /// The verdict on a refused step. `None` if it leaves no id.

@@ -18,7 +18,7 @@ use fencepost_test::seeds::{SEED, asked};
 use models::leases::{LeaseModel, LeaseRow, Request as LeaseCall};
 use models::newest::{Instance, Kind, Newest, Request as NewestCall, Stored, order_key};
 use models::protocol::Limits;
-use models::row::{At, Demands, Id, Refused, Row, Write, id, incarnation, version};
+use models::row::{At, Id, Refused, Row, Write, id, incarnation, version};
 use models::world::Faults;
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, UNIX_EPOCH};
@@ -26,6 +26,8 @@ use std::time::{Duration, UNIX_EPOCH};
 const TABLE: &str = "Things";
 const R: u64 = 3;
 const W: u8 = 2;
+const NONE: Limits =
+    Limits { sends: 0, faults: Faults { losses: 0, copies: 0, throttles: 0 }, life: 0, hedges: false, begins: 1 };
 
 #[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "id", settings = Settings::own().remembered_writes(R).add_window(W as u64))]
@@ -206,7 +208,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
             Err(failure) => panic!("{failure}"),
         };
         let told = format!("row {name}, step {step}: {modelled:?} under {fence:?} on {row:?}");
-        let expected = modelled.apply(row.as_ref(), fence, Demands::ALL);
+        let expected = modelled.apply(row.as_ref(), fence, None);
         if row.is_none() && expected.as_ref().is_ok_and(|made| was_before(made.as_ref(), &pasts)) {
             continue; // Ids are unique, so no two rows have one incarnation.
         }
@@ -244,10 +246,16 @@ fn lease_of(item: &Attributes) -> LeaseRow {
 }
 
 async fn random_lease(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2] {
-    let limits =
-        Limits { sends: 0, faults: Faults { losses: 0, copies: 0, throttles: 0 }, life: 0, hedges: false, begins: 1 };
-    let model =
-        LeaseModel { calls: Vec::new(), length: 2, skew: 1, apart: 0, seconds: 0, weeks: 0, limits, without: None };
+    let model = LeaseModel {
+        calls: Vec::new(),
+        length: 2,
+        skew: 1,
+        apart: 0,
+        seconds: 0,
+        weeks: 0,
+        limits: NONE,
+        without: None,
+    };
     let mut row: Option<LeaseRow> = None;
     let mut outcomes = [0, 0];
     for step in 0..20 {
@@ -300,9 +308,7 @@ fn instance_of(item: &Attributes) -> Stored {
 
 async fn random_instances(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2] {
     let key = Key::from(name);
-    let limits =
-        Limits { sends: 0, faults: Faults { losses: 0, copies: 0, throttles: 0 }, life: 0, hedges: false, begins: 1 };
-    let model = Newest { calls: Vec::new(), hours: 0, limits, without: None };
+    let model = Newest { calls: Vec::new(), hours: 0, limits: NONE, without: None };
     let mut row: Option<Stored> = None;
     let mut outcomes = [0, 0];
     for step in 0..16 {

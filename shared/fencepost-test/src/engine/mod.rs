@@ -3,8 +3,7 @@
 //! The real SDK talks to it through a connector. Both kinds of engine stand behind the same door, which is sync: no
 //! timer and no other task of the test runs while it answers, so paused time stays paused on both.
 
-use crate::connection::{body_of, client_over, operation_of, response};
-use crate::request::{Answer, Request};
+use crate::connection::{Answer, Request, body_of, client_over, operation_of, response};
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;

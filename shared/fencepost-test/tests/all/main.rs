@@ -7,7 +7,6 @@ mod counter;
 mod engine;
 mod faults;
 mod garbling;
-mod plans;
 mod replay;
 mod seams;
 mod transactions;

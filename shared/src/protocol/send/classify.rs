@@ -1,8 +1,8 @@
 //! Judges the error of a single-item request by its proof about the request. One function per operation reads the
 //! errors of the SDK: by variant, code and status, never by message.
 
+use super::guard::SignedTooLate;
 use super::outcome::{ReadOutcome, SendOutcome};
-use super::signed::SignedTooLate;
 use crate::error::Source;
 use crate::protocol::item::Attributes;
 use aws_credential_types::provider::error::CredentialsError;

@@ -1,9 +1,9 @@
 //! Sends one request to `DynamoDB` and classifies the answer by its proof.
 
 mod classify;
+mod guard;
 mod outcome;
 mod sender;
-mod signed;
 mod span;
 mod transaction;
 mod whole;

@@ -5,11 +5,10 @@ use super::classify::{
     classify_batch_get_item, classify_delete_item, classify_get_item, classify_put_item, classify_query, classify_scan,
     classify_update_item,
 };
+use super::guard::Guard;
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
-use super::signed::SignedBy;
 use super::span::record_request;
 use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
-use super::whole::Whole;
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, Sort, key_condition};
 use crate::protocol::item::Attributes;
@@ -85,6 +84,9 @@ struct Connections {
     slowest_opening: Duration,
 }
 
+/// The guard of a read.
+const OF_READ: Guard = Guard { signed_by: None };
+
 /// The time without an answer after which a connection may be gone. Pools and servers drop idle connections after 60 to
 /// 90 s.
 const CONNECTION_LIFE: Duration = Duration::from_mins(1);
@@ -136,7 +138,7 @@ impl Sender {
     ) -> ReadOutcome<Option<Attributes>> {
         record_request("GetItem", Some(table));
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
         outcome_of(answer, timeout, |output| Some(output.item), classify_get_item)
     }
 
@@ -148,7 +150,7 @@ impl Sender {
         write: ConditionalWrite,
         send: Send,
     ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
-        let (timeout, signed) = (send.timeout, self.signed(send));
+        let (timeout, guard) = (send.timeout, self.guard(send));
         let ConditionalWrite { action, condition, names, values, returning } = write;
         let values = Some(values).filter(|values| !values.is_empty());
         match action {
@@ -158,9 +160,7 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self
-                    .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
-                    .await;
+                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
                 outcome_of(answer, timeout, |output| Some(output.attributes), classify_put_item)
             }
             Action::Update { key, expression } => {
@@ -170,9 +170,7 @@ impl Sender {
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self
-                    .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
-                    .await;
+                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
                 outcome_of(answer, timeout, |output| Some(output.attributes), classify_update_item)
             }
             Action::Delete { key } => {
@@ -181,9 +179,7 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self
-                    .within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send()))
-                    .await;
+                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
                 outcome_of(answer, timeout, |_| Some(None), classify_delete_item)
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
@@ -222,19 +218,19 @@ impl Sender {
         token: String,
         send: Send,
     ) -> SendOutcome<(), Vec<Reason>> {
-        let (timeout, signed) = (send.timeout, self.signed(send));
+        let (timeout, guard) = (send.timeout, self.guard(send));
         record_request("TransactWriteItems", None);
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
         outcome_of(
-            self.within(timeout, Box::pin(request.customize().interceptor(Whole).interceptor(signed).send())).await,
+            self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await,
             timeout,
             |_| Some(()),
             classify_transact_write_items,
         )
     }
 
-    fn signed(&self, send: Send) -> SignedBy {
-        SignedBy { clock: self.clock.clone(), latest: send.signed_by }
+    fn guard(&self, send: Send) -> Guard {
+        Guard { signed_by: Some((self.clock.clone(), send.signed_by)) }
     }
 
     /// Reads rows of several tables in one request, each strongly consistent. Returns the answered ones by their
@@ -249,7 +245,7 @@ impl Sender {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
             Err(error) => return SendOutcome::Rejected(error.into()),
         };
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
         // The caller asks again for the missing rows.
         outcome_of(answer, timeout, |output| answered(rows, output), classify_batch_get_item)
     }
@@ -265,7 +261,7 @@ impl Sender {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
         outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_scan)
     }
 
@@ -278,7 +274,7 @@ impl Sender {
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone());
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(Whole).send())).await;
+        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
         outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_query)
     }
 

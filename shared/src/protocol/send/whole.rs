@@ -1,44 +1,14 @@
-//! [`Whole`]: refuses an answer that did not come whole.
-
-use aws_sdk_dynamodb::config::interceptors::AfterDeserializationInterceptorContextRef;
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
-use aws_sdk_dynamodb::error::BoxError;
+//! Whether an answer came whole (pure).
+//!
+//! The SDK reads a body without bytes as `{}`. For a write this would be a success, for a read "there is no item".
+//! `DynamoDB` never sends such a body. Nor does the SDK look at the checksum. So a body changed on its way would pass,
+//! as long as it is still JSON.
 
 /// The header with the CRC-32 of the body. `DynamoDB` sends it with each answer, and some other engines do.
-const CHECKSUM: &str = "x-amz-crc32";
-
-/// An interceptor: it looks at the bytes of an answer after the SDK has read it. A refused answer proves nothing, even
-/// if the SDK could read it.
-///
-/// The SDK reads a body without bytes as `{}`. For a write this would be a success, for a read "there is no item".
-/// `DynamoDB` never sends such a body. Nor does the SDK look at the checksum. So a body changed on its way would pass,
-/// as long as it is still JSON.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Whole;
-
-impl Intercept for Whole {
-    fn name(&self) -> &'static str {
-        "Whole"
-    }
-
-    fn read_after_deserialization(
-        &self,
-        context: &AfterDeserializationInterceptorContextRef<'_>,
-        _: &RuntimeComponents,
-        _: &mut ConfigBag,
-    ) -> Result<(), BoxError> {
-        let answer = context.response();
-        // Where the body broke off, the SDK has an error already and keeps no body in memory.
-        let Some(body) = answer.body().bytes() else { return Ok(()) };
-        match problem(body, answer.headers().get(CHECKSUM)) {
-            Some(problem) => Err(problem.into()),
-            None => Ok(()),
-        }
-    }
-}
+pub(super) const CHECKSUM: &str = "x-amz-crc32";
 
 /// The fault in the bytes of an answer, if there is one.
-fn problem(body: &[u8], checksum: Option<&str>) -> Option<&'static str> {
+pub(super) fn problem(body: &[u8], checksum: Option<&str>) -> Option<&'static str> {
     if body.is_empty() {
         return Some("the answer has no body");
     }

@@ -1,17 +1,19 @@
-//! [`SignedBy`]: keeps a request that was signed too late from leaving.
+//! [`Guard`]: keeps a request that was signed too late from leaving, and an answer that did not come whole from counting.
 
+use super::whole::{CHECKSUM, problem};
 use crate::clock::Clock;
-use aws_sdk_dynamodb::config::interceptors::BeforeTransmitInterceptorContextRef;
+use aws_sdk_dynamodb::config::interceptors::{
+    AfterDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+};
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use std::time::SystemTime;
 
-/// An interceptor: it looks at the clock when a request has been signed, just before it leaves. Its time limit bounds
-/// the date of the signature, even if the process stood still before the signing.
+/// An interceptor of one request.
 #[derive(Clone, Debug)]
-pub(super) struct SignedBy {
-    pub clock: Clock,
-    pub latest: SystemTime,
+pub(super) struct Guard {
+    /// The time by which the request must be signed, by this clock. A read may be signed at any time.
+    pub signed_by: Option<(Clock, SystemTime)>,
 }
 
 /// The request was signed too late, and did not leave.
@@ -19,18 +21,40 @@ pub(super) struct SignedBy {
 #[error("the request was signed too late, and was not sent")]
 pub(super) struct SignedTooLate;
 
-impl Intercept for SignedBy {
+impl Intercept for Guard {
     fn name(&self) -> &'static str {
-        "SignedBy"
+        "Guard"
     }
 
+    /// Looks at the clock when the request has been signed, just before it leaves. So its time limit bounds the date of
+    /// the signature, even if the process stood still before the signing.
     fn read_before_transmit(
         &self,
         _: &BeforeTransmitInterceptorContextRef<'_>,
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        if self.clock.now() > self.latest { Err(SignedTooLate.into()) } else { Ok(()) }
+        match &self.signed_by {
+            Some((clock, latest)) if clock.now() > *latest => Err(SignedTooLate.into()),
+            _ => Ok(()),
+        }
+    }
+
+    /// Looks at the bytes of the answer after the SDK has read it. A refused answer proves nothing, even if the SDK
+    /// could read it.
+    fn read_after_deserialization(
+        &self,
+        context: &AfterDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let answer = context.response();
+        // Where the body broke off, the SDK has an error already and keeps no body in memory.
+        let Some(body) = answer.body().bytes() else { return Ok(()) };
+        match problem(body, answer.headers().get(CHECKSUM)) {
+            Some(problem) => Err(problem.into()),
+            None => Ok(()),
+        }
     }
 }
 
