@@ -108,9 +108,8 @@ fn say_where_containers_reach(dynamodb: &DynamoDb) {
     let architecture = if cfg!(target_arch = "aarch64") { "arm64" } else { "x86_64" };
     println!(
         "\nContainers reach it at {endpoint}. In another terminal:\n\n  sam build --parameter-overrides \
-         Architecture={architecture}\n  sam local start-api --add-host {host}:host-gateway \\\n    --parameter-overrides \
+         Architecture={architecture}\n  sam local start-api --add-host {CONTAINER_HOST}:host-gateway \\\n    --parameter-overrides \
          'Architecture={architecture} {DYNAMODB_ENDPOINT}={endpoint}'",
-        host = CONTAINER_HOST,
     );
 }
 

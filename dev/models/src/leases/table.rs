@@ -199,17 +199,13 @@ impl LeaseModel {
                     return Next::Told(Told::NotApplied);
                 }
                 let facts = Facts { is_pending, ..Facts::default() };
-                match after(judge_renewal(&stored, *at, *expires_at), facts) {
-                    After::Landed(_) => {
-                        *held = Some(lease.held(counted(*expires_at)));
-                        Next::Told(Told::Applied(()))
-                    }
-                    // It is made again, on top of the others.
-                    _ => {
-                        let purge_at = seconds(clock + Leases::RETENTION);
-                        Next::Send(Request::Renew { token: *token, at: lease.renewals, expires_at: later, purge_at })
-                    }
+                if let After::Landed(_) = after(judge_renewal(&stored, *at, *expires_at), facts) {
+                    *held = Some(lease.held(counted(*expires_at)));
+                    return Next::Told(Told::Applied(()));
                 }
+                // It is made again, on top of the others.
+                let purge_at = seconds(clock + Leases::RETENTION);
+                Next::Send(Request::Renew { token: *token, at: lease.renewals, expires_at: later, purge_at })
             }
             (Request::Renew { .. }, ..) => {
                 *held = None;
