@@ -44,13 +44,13 @@ impl WriteId {
 
     /// The name of the id in a row: 11 characters of base64url.
     #[must_use]
-    pub fn name(&self) -> String {
+    pub fn name(self) -> String {
         URL_SAFE_NO_PAD.encode(self.0)
     }
 
     /// The incarnation of a row created by this write on a free key.
     #[must_use]
-    pub fn as_incarnation(&self) -> Incarnation {
+    pub fn as_incarnation(self) -> Incarnation {
         Incarnation::from_bytes(self.0)
     }
 }
