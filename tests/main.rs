@@ -1,11 +1,12 @@
-//! One test binary: the crate and the functions on an engine, races, faults, and the rules of the repository.
+//! One test binary: the crate and the functions on an engine, races, faults, and the rules of the repository. Pure code has
+//! its tests beside it. Real PynamoDB and boto3 write in `.ci/mixed-writers` and `.ci/adoption`.
 //!
 //! | behaviour | file |
 //! |---|---|
 //! | **one item** | |
 //! | the requests that an operation costs | `core/budgets.rs` |
 //! | update, create and delete race: all are acknowledged, none is lost | `core/crowds.rs` |
-//! | add: bounds, windows, lost answers, burns | `core/add.rs`, `core/add_rules.rs`, `core/crowds.rs` |
+//! | add: bounds, windows, lost answers; a late copy after a burn is refused | `core/add.rs`, `core/add_rules.rs` |
 //! | a lost answer, a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |
 //! | a page of a proxy, half an answer, a reset, a lying server | `core/unruly.rs` |
 //! | a second send while the first is awaited; sends that overtake each other | `core/hedging.rs`, `core/out_of_order.rs` |
@@ -14,15 +15,19 @@
 //! | remembered items, a warm change in one request | `core/remembered.rs` |
 //! | deleted items, values that expire | `core/tombstones.rs`, `clocks/mod.rs` |
 //! | the difference of two items, keys with a sort key, derived records | `core/properties.rs`, `core/records.rs` |
+//! | queries and indexes; cursors; many keys | `listings/pages.rs`, `listings/cursors.rs`, `listings/many.rs` |
 //! | **transactions and keys** | |
-//! | several items at once: refusals, bare adds, limits | `core/refusals.rs`, `core/anchors.rs`, `core/limits.rs` |
+//! | several items at once: refusals, bare adds | `core/refusals.rs`, `core/anchors.rs` |
+//! | the largest transaction (100 items, 4 MB) | `core/limits.rs` |
 //! | an idempotency key without HTTP | `core/idempotency.rs` |
-//! | an `Idempotency-Key` of a request, its repeat, its expiry | `devices/keys.rs`, `shop/exactly_once.rs`, `leases/routes.rs` |
+//! | an `Idempotency-Key` of a request: repeat, reuse, expiry | `devices/keys.rs`, `leases/routes.rs` |
+//! | the answer is lost, and the same key comes again | `shop/exactly_once.rs`, `core/leases/lost_answers.rs` |
 //! | a caller without a name | `requests/odd_events.rs` |
 //! | **leases** | |
 //! | a holder that was frozen or stopped for longer than its lease | `leases/processes.rs` |
 //! | lost answers and late copies of acquire, renew, release | `core/leases/lost_answers.rs`, `core/leases/late_copies.rs` |
-//! | fencing tokens rise | `histories/leases/`, `restore/leases.rs` |
+//! | two holders never write, fencing tokens rise | `histories/leases/mod.rs`, `restore/leases.rs` |
+//! | two leaders create one child | `histories/leases/children.rs` |
 //! | the row of a lease; clock skew | `core/leases/tokens.rs` |
 //! | waiting for a lease | `core/leases/waiting.rs` |
 //! | work under a lease, renewed and released | `core/leases/work.rs` |
@@ -30,8 +35,9 @@
 //! | **the functions** | |
 //! | bad input, unknown paths and methods, malformed tags and keys | `requests/bad_input.rs` |
 //! | unusual events: base64, stages, encoded paths, Function URLs | `requests/odd_events.rs` |
+//! | events of a REST API or a load balancer are refused | `../shared/src/lambda/event.rs` |
 //! | routes, answers, `If-Match` | `devices/routes.rs`, `shop/routes.rs`, `mappings/routes.rs` |
-//! | numbers to the last digit; deep and large devices | `devices/exactness.rs`, `devices/sizes.rs` |
+//! | numbers of up to 38 digits; devices too deep or over 400 KB | `devices/exactness.rs`, `devices/sizes.rs` |
 //! | faults, and the end of Lambda's time | `devices/faults.rs` |
 //! | stock is never sold twice; many buyers; a hot product | `shop/crowd.rs` |
 //! | orders page by page | `shop/listings.rs` |
@@ -41,9 +47,9 @@
 //! | processes over sockets that lose answers | `devices/over_http.rs`, `devices/faults.rs` |
 //! | a function as a router, without events | `devices/as_a_router.rs` |
 //! | **other programs, restores, clocks, the tool** | |
-//! | rows of another program, and their adoption | `adoption/adopting.rs`, `adoption/creating.rs`, `adoption/transactions.rs` |
-//! | writers without versions; tombstones beside other writers; tags | `adoption/any_writers.rs`, `adoption/deletes.rs`, `adoption/tags.rs` |
-//! | two Regions | `adoption/regions/` |
+//! | a program that raises a version (PynamoDB, DynamoDBMapper) writes in between; adoption | `adoption/adopting.rs`, `adoption/creating.rs`, `adoption/transactions.rs` |
+//! | programs that raise no version (boto3); tombstones beside other writers; tags | `adoption/any_writers.rs`, `adoption/deletes.rs`, `adoption/tags.rs` |
+//! | two Regions with strong consistency | `adoption/regions/` |
 //! | a corrupt row | `adoption/corrupt.rs`, `maintenance/explaining.rs` |
 //! | the tool `fencepost`: adopt, sweep, killed and resumed | `maintenance/` |
 //! | a restore, with the runbook and without; a table that vanishes | `restore/`, `restore/gone.rs` |
@@ -52,7 +58,6 @@
 //! | **everything at once** | |
 //! | the process dies at each await point | `crashes/` |
 //! | seeded histories under all faults, and rules broken on purpose | `histories/`, `listings/histories/` |
-//! | queries, indexes, cursors, many keys | `listings/` |
 //! | **the SDK client** | |
 //! | connections, TLS, credentials | `core/connected.rs`, `core/pooled.rs`, `core/https.rs` |
 //! | futures are `Send` and small; handles print no secret | `core/handles.rs` |

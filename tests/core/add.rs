@@ -232,7 +232,7 @@ async fn an_add_that_landed_is_found_while_its_id_is_remembered_and_unknown_neve
 
 /// The refusal alone proves nothing: the lost copy may arrive when there is stock again.
 #[tokio::test(start_paused = true)]
-async fn a_refusal_after_a_lost_answer_burns_the_add_for_one_more_write() {
+async fn a_refusal_after_a_lost_answer_burns_the_add_so_that_its_late_copy_is_refused() {
     let (engine, refused) = lost_then(0, false, -51).await;
     assert!(matches!(refused, Err(UpdateError::Refused(NotAdded::OutOfRange(current))) if current.value == shelf(50)));
     let log = engine.take_log();

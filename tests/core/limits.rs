@@ -76,7 +76,7 @@ async fn a_value_that_encodes_to_an_attribute_that_its_record_does_not_declare_i
 }
 
 #[tokio::test]
-async fn a_transaction_over_100_items_is_sent() {
+async fn a_transaction_of_100_items_is_sent() {
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let table = Store::new(&engine.client()).table(TABLE);
     let mut reads = Reads::new();

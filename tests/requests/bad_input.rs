@@ -49,6 +49,7 @@ const BODIES: &[(&str, &str, &str, &str)] = &[
     (PATCH_STATE, r#"{"_purgeAt":null}"#, "reserved_name", "/_purgeAt"),
     (PATCH_STATE, r#"{"a":[{"":1}]}"#, "invalid_name", "/a/0/"),
     (PATCH_STATE, r#"{"n":{"m":1e126}}"#, "number_out_of_range", "/n/m"),
+    (PATCH_STATE, r#"{"n":123456789012345678901234567890123456789}"#, "number_out_of_range", "/n"),
     (PATCH_STATE, r#"{"a":1,"b":{"c":1,"\u0063":2}}"#, "duplicate_name", "/b/c"),
     (ADJUST_DEVICE, r#"{"by":1}"#, "missing_field", "/attribute"),
     (ADJUST_DEVICE, r#"{"attribute":"a"}"#, "missing_field", "/by"),
