@@ -1,5 +1,5 @@
 //! One test binary: the crate and the functions on an engine, races, faults, and the rules of the repository. Pure code has
-//! its tests beside it. Real PynamoDB and boto3 write in `.ci/mixed-writers` and `.ci/adoption`.
+//! its tests beside it. Real `PynamoDB` and boto3 write in `.ci/mixed-writers` and `.ci/adoption`.
 //!
 //! | behaviour | file |
 //! |---|---|
@@ -47,7 +47,7 @@
 //! | processes over sockets that lose answers | `devices/over_http.rs`, `devices/faults.rs` |
 //! | a function as a router, without events | `devices/as_a_router.rs` |
 //! | **other programs, restores, clocks, the tool** | |
-//! | a program that raises a version (PynamoDB, DynamoDBMapper) writes in between; adoption | `adoption/adopting.rs`, `adoption/creating.rs`, `adoption/transactions.rs` |
+//! | a program that raises a version (`PynamoDB`, `DynamoDBMapper`) writes in between; adoption | `adoption/adopting.rs`, `adoption/creating.rs`, `adoption/transactions.rs` |
 //! | programs that raise no version (boto3); tombstones beside other writers; tags | `adoption/any_writers.rs`, `adoption/deletes.rs`, `adoption/tags.rs` |
 //! | two Regions with strong consistency | `adoption/regions/` |
 //! | a corrupt row | `adoption/corrupt.rs`, `maintenance/explaining.rs` |
