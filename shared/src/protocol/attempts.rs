@@ -195,6 +195,16 @@ mod tests {
         assert!(attempts.take_one_beside(&[1]).is_none() && !attempts.open.is_empty());
     }
 
+    #[test]
+    fn a_burned_attempt_is_neither_the_current_one_nor_open() {
+        let mut attempts = Attempts::new(id(1));
+        assert!(!attempts.is_burned(id(1)), "it is the current one");
+        attempts.leave_open(&[step(0, update_of(id(1), ROW))], id(2)).expect("one");
+        assert!(!attempts.is_burned(id(1)), "it is open");
+        attempts.id = id(3);
+        assert!(attempts.is_burned(id(2)), "a burn followed");
+    }
+
     /// The absence of a row proves nothing if another program, or the write itself, may have removed it.
     #[test]
     fn a_row_that_may_have_vanished_does_not_stand_for_the_row_that_tells() {
