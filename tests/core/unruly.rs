@@ -16,11 +16,13 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
 
-fn scene(seed: u64) -> (Dynamo, Store) {
+/// The table with one account.
+async fn scene(seed: u64) -> (Dynamo, Table<Account>, Key) {
     let db = Dynamo::with_seed(seed);
     db.create_table(TABLE, "accountId");
-    let store = Store::new(&db.client());
-    (db, store)
+    let table = Store::new(&db.client()).table(TABLE);
+    let key = account(&table).await;
+    (db, table, key)
 }
 
 async fn account(table: &Table<Account>) -> Key {
@@ -67,9 +69,7 @@ fn garble(db: &Dynamo, fault: Fault, operation: &str, times: usize) -> Planned {
 #[tokio::test(start_paused = true)]
 async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_once() {
     for (seed, fault) in forms(2) {
-        let (db, store) = scene(seed);
-        let table: Table<Account> = store.table(TABLE);
-        let key = account(&table).await;
+        let (db, table, key) = scene(seed).await;
         let mut garbled = vec![garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "PutItem", 2)];
         let updated = table.update_with_retry(&key, add_one).await.expect("a resend shows it");
         assert_eq!((updated.value.balance, updated.version().get()), (2, 2), "{seed}: {fault}");
@@ -80,7 +80,7 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
         assert_eq!(added.at.version.get(), 3, "{seed}: {fault}");
         let mut reads = Reads::new();
         let item = reads.item("a-1", &table, &key);
-        let moved = store.transact_with_retry(reads, |attempt| {
+        let moved = table.store().transact_with_retry(reads, |attempt| {
             let balance = attempt.get(item)?.expect("it is there").value.balance + 10;
             attempt.update_at(item, &Account { balance })?;
             Ok::<_, Error>(())
@@ -94,9 +94,7 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
 #[tokio::test(start_paused = true)]
 async fn a_write_whose_answers_are_all_garbled_is_unknown_whether_it_was_applied_or_not() {
     for (seed, fault) in forms(2) {
-        let (db, store) = scene(seed);
-        let table: Table<Account> = store.table(TABLE);
-        let key = account(&table).await;
+        let (db, table, key) = scene(seed).await;
         db.fault(fault).of_writes().always();
         let soon = || Call::new(Deadline::within(Duration::from_secs(5)));
         let updated = table.in_call(&soon()).update_with_retry(&key, add_one).await.expect_err("nothing is proved");
@@ -111,9 +109,7 @@ async fn a_write_whose_answers_are_all_garbled_is_unknown_whether_it_was_applied
 #[tokio::test(start_paused = true)]
 async fn a_garbled_answer_to_a_read_never_means_that_there_is_no_item() {
     for (seed, fault) in forms(2) {
-        let (db, store) = scene(seed);
-        let table: Table<Account> = store.table(TABLE);
-        let key = account(&table).await;
+        let (db, table, key) = scene(seed).await;
         let garbled = ["GetItem", "BatchGetItem", "Query"].map(|operation| garble(&db, fault, operation, 2));
         let read = table.get(&key).await.expect("the third read is answered").expect("it is there");
         assert_eq!((read.value.balance, read.version().get()), (1, 1), "{seed}: {fault}");
@@ -129,9 +125,7 @@ async fn a_garbled_answer_to_a_read_never_means_that_there_is_no_item() {
 /// The row in the refusal is unchanged, as after a writer that undid its own change.
 #[tokio::test(start_paused = true)]
 async fn a_conditional_write_that_is_refused_without_a_reason_is_made_again_and_applied_once() {
-    let (db, store) = scene(1);
-    let table: Table<Account> = store.table(TABLE);
-    let key = account(&table).await;
+    let (db, table, key) = scene(1).await;
     let conflict = db.conflict_next().of("UpdateItem").once();
     table.update_with_retry(&key, add_one).await.expect("the second attempt is applied");
     assert_eq!((db.number(TABLE, "a-1", "balance"), conflict.struck()), (2, 1));

@@ -6,7 +6,7 @@ use crate::protocol::row::Row;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The most rows of one generation. Both generations together hold at most twice as many.
 const GENERATION: usize = 5 * 100;
@@ -32,8 +32,8 @@ type Generation = HashMap<String, LastSeen>;
 struct LastSeen {
     /// The row. It has no attributes if they were not kept.
     row: Arc<Row>,
-    /// Held by each add of this client that has found its window passed and is still at it.
-    crowd: Arc<()>,
+    /// The place held by each add of this client that has found its window passed and is still at it.
+    crowd: Weak<()>,
     /// The heap of the row, with its address.
     heap: usize,
 }
@@ -75,7 +75,11 @@ impl SeenRows {
     /// Enters the crowd at this key, until the place is dropped. `None` if the row was not seen.
     pub(crate) fn enter_crowd(&self, table: &str, key: &Attributes) -> Option<Arc<()>> {
         let address = address(table, key);
-        self.generations().iter().find_map(|generation| Some(Arc::clone(&generation.get(&address)?.crowd)))
+        let mut generations = self.generations();
+        let seen = generations.iter_mut().find_map(|generation| generation.get_mut(&address))?;
+        let place = seen.crowd.upgrade().unwrap_or_default();
+        seen.crowd = Arc::downgrade(&place);
+        Some(place)
     }
 
     /// Forgets a key without a row.
@@ -149,9 +153,9 @@ fn block(bytes: usize) -> usize {
     if bytes == 0 { 0 } else { (bytes + 8).next_multiple_of(16).max(32) }
 }
 
-/// The size of a crowd by the place of one of its members. The row has a place of its own, until it is forgotten.
+/// The size of a crowd by the place of one of its members, this one included.
 pub(crate) fn size_of_crowd(place: &Arc<()>) -> u64 {
-    (Arc::strong_count(place) as u64).saturating_sub(1).max(1)
+    Arc::strong_count(place) as u64
 }
 
 /// A table and a key as one text. The names of the key are sorted, because a map has no order.
@@ -300,9 +304,9 @@ mod tests {
         rows.insert("T", &key(1), &row_at(2, 1), false);
         let other = enter();
         assert_eq!(size_of_crowd(&one), 2);
+        rows.remove("T", &key(1));
+        assert_eq!(size_of_crowd(&one), 2, "the row is forgotten, and both are still at it");
         drop(other);
         assert_eq!(size_of_crowd(&one), 1);
-        rows.remove("T", &key(1));
-        assert_eq!(size_of_crowd(&one), 1, "the row has left");
     }
 }
