@@ -1,10 +1,4 @@
 //! Errors by outcome: the state of the data, and the remedy.
-//!
-//! `Display` names the remedy and never prints the source. Walk [`std::error::Error::source`] for the whole chain.
-//!
-//! The outcomes of an operation are complete, because another outcome would need another operation. The causes in
-//! [`Failure`] may grow, so it is `#[non_exhaustive]`. Ask [`Failure::is_retryable`] and
-//! [`Failure::is_outcome_unknown`] instead of listing them.
 
 use crate::version::Versioned;
 use std::borrow::Cow;

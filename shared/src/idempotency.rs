@@ -1,11 +1,5 @@
-//! Idempotency: a request that is repeated has one effect, even if another process handles the repeat hours later.
-//!
-//! There are two ways. Neither has a state "in progress", because a crash would leave that state wrong:
-//!
-//! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second
-//!   create collides with the first.
-//! - Any other change commits a record with its answer in the same transaction as its effect ([`Idempotency::change`]).
-//!   Both are committed or neither. The record holds the first answer. It counts for 25 hours.
+//! Idempotency: a request that is repeated has one effect, even if another process handles the repeat hours later. There is
+//! no state "in progress", because a crash would leave that state wrong.
 
 use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError};
@@ -57,38 +51,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// collides with the first.
 ///
 /// `A` is the answer that a repeat gets again. It can be any serialisable value, for a consumer of a queue as well as
-/// for an HTTP function.
-///
-/// ```
-/// use fencepost::{Answer, Error, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Record, Table};
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId")]
-/// struct Account {
-///     balance: u64,
-/// }
-///
-/// /// Pays a message's amount in, once, although the queue may deliver the message twice.
-/// async fn pay_in(
-///     payments: &Idempotency<u64>,
-///     accounts: &Table<Account>,
-///     (message_id, account, amount): (&str, &str, u64),
-/// ) -> Result<u64, IdempotencyError<&'static str>> {
-///     let claim = IdempotencyClaim::new(&["payments", message_id], &[account, &amount.to_string()]);
-///     let mut reads = Reads::new();
-///     let item = reads.item("account", accounts, account);
-///     let answer = payments.change(&claim, reads, |attempt| {
-///         let current = attempt.get(item)?.ok_or(Error::Refused("there is no such account"))?;
-///         let balance = current.value.balance + amount;
-///         attempt.update_at(item, &Account { balance })?;
-///         Ok(balance)
-///     });
-///     Ok(match answer.await? {
-///         Answer::New(balance) | Answer::Replayed(balance) => balance,
-///     })
-/// }
-/// ```
+/// for an HTTP function. The page of the [crate](crate) has an example.
 pub struct Idempotency<A> {
     records: Table<IdempotencyRecord<A>>,
 }
@@ -203,7 +166,6 @@ impl<A> fmt::Debug for Idempotency<A> {
     }
 }
 
-/// The meaning of a record for a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Lookup<A> {
     /// No record counts: this is the first request.
@@ -243,9 +205,6 @@ impl<A> IdempotencyRecord<A> {
 
     /// The meaning of this record for a request with this payload. An expired record does not count, because TTL
     /// removes rows late.
-    ///
-    /// # Errors
-    /// [`Failure::CorruptItem`] if the record counts and its answer cannot be decoded.
     fn answer_to(self, payload: &str, now: SystemTime) -> Result<Lookup<A>, Failure> {
         if self.expires_at <= epoch_seconds(now) {
             return Ok(Lookup::New);
@@ -328,12 +287,10 @@ impl IdempotencyClaim {
         record.map_or(Ok(Lookup::New), |record| record.answer_to(&self.payload, now))
     }
 
-    /// The record of the request with this answer.
     pub(crate) fn record_of<A>(&self, answer: A, now: SystemTime) -> IdempotencyRecord<A> {
         IdempotencyRecord::new(self.payload.clone(), answer, now)
     }
 
-    /// Adds the record with this answer to the steps of the attempt.
     fn record<A: Serialize + DeserializeOwned + Clone>(
         &self,
         attempt: &mut Attempt,

@@ -238,7 +238,6 @@ pub(crate) enum OtherWriters {
     Any,
 }
 
-/// How the items of a table are deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Deletes {
     /// [`Settings::own`].
@@ -251,7 +250,6 @@ pub(crate) enum Deletes {
     Remove,
 }
 
-/// The Regions in which a table is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Regions {
     /// One Region writes. Replicas in other Regions are read only.
@@ -271,7 +269,6 @@ pub(crate) struct Layout {
     pub settings: Settings,
 }
 
-/// A layout has all settings of its table.
 impl Deref for Layout {
     type Target = Settings;
 

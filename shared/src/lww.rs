@@ -61,11 +61,8 @@ pub struct OrderKey {
 
 impl Ord for OrderKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let by_name = match (&self.name, &other.name) {
-            (Some(mine), Some(theirs)) => mine.cmp(theirs),
-            (mine, theirs) => mine.is_none().cmp(&theirs.is_none()),
-        };
-        self.order.cmp(&other.order).then(by_name)
+        let key = |of: &Self| (of.order, of.name.is_none());
+        key(self).cmp(&key(other)).then_with(|| self.name.cmp(&other.name))
     }
 }
 
@@ -229,7 +226,6 @@ impl<T: LwwRecord> LwwTable<T> {
         }
     }
 
-    /// Sends one write until its outcome is proved.
     async fn put(&self, write: ConditionalWrite) -> Result<Put<T>, Failure> {
         let call = self.table.call();
         let mut delivery = Delivery::new(self.table.sender(), &call);
@@ -264,7 +260,6 @@ pub(crate) fn tombstone<T: LwwRecord>(key: &Key, order_key: &OrderKey, purge_at:
     Ok(tombstone)
 }
 
-/// The proved outcome of a write.
 enum Put<T> {
     /// The write was applied and replaced this row, if there was one.
     Applied(Option<Attributes>),
@@ -273,7 +268,6 @@ enum Put<T> {
     Refused(Stored<T>, Option<Source>),
 }
 
-/// A row of the table.
 struct Stored<T> {
     order_key: OrderKey,
     /// The instance. `None` for a tombstone.
@@ -291,7 +285,6 @@ impl<T: LwwRecord> Stored<T> {
     }
 }
 
-/// The order key of a row, with its instance unless it is a tombstone.
 #[cfg(feature = "testing")]
 pub(crate) fn read_instance<T: LwwRecord>(attributes: &Attributes) -> Result<(OrderKey, Option<T>), Failure> {
     Stored::read(attributes).map(|stored| (stored.order_key, stored.live))
@@ -311,7 +304,6 @@ pub(crate) fn judge_registration<T: PartialEq>(
     }
 }
 
-/// The order key in these attributes.
 fn order_key_of<T: LwwRecord>(attributes: &Attributes) -> Option<OrderKey> {
     let order = row::read_number(attributes.get(T::ORDERED_BY)?)?;
     let name = attributes.get(T::NAMED_BY).map(|name| name.as_s().cloned()).transpose().ok()?;

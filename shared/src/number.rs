@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// The most significant digits of a number.
 pub(crate) const MAX_DIGITS: usize = 38;
 
 /// A number in the notation of `DynamoDB`: exact decimal text with up to 38 significant digits.

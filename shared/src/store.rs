@@ -18,21 +18,6 @@ use std::time::Duration;
 /// A store owns the client (with the retries of the SDK switched off), the [`RetryPolicy`], the [`Clock`], the [`Rng`],
 /// and the time of the last answer to the client. All tables, leases and transactions of a store share that time: the
 /// first request of each knows whether the client is connected. Copies are cheap and share it too.
-///
-/// ```
-/// use fencepost::{Record, Store, Table};
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId")]
-/// struct Account {
-///     balance: u64,
-/// }
-///
-/// fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {
-///     Store::new(client).table("accounts")
-/// }
-/// ```
 #[derive(Clone)]
 pub struct Store {
     sender: Arc<Sender>,
@@ -126,7 +111,6 @@ impl Store {
         &self.sender.policy
     }
 
-    /// The call of an operation: that of this store or a new one within its time limit.
     pub(crate) fn call(&self) -> Call {
         self.call_after(Duration::ZERO)
     }

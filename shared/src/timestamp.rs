@@ -26,7 +26,6 @@ const FIRST_MILLIS: i64 = -62_167_219_200_000;
 /// The last moment that the calendar has with every offset, in milliseconds since 1970.
 const LAST_MILLIS: i64 = 253_402_207_200_000;
 
-/// The error for a text that is no timestamp or one that a `Timestamp` cannot keep.
 const INVALID: InvalidValue = InvalidValue::Malformed(Cow::Borrowed(
     "not a timestamp like 2026-03-07T10:00:00.000Z, no finer than a millisecond",
 ));
@@ -98,7 +97,6 @@ pub(crate) fn epoch_millis(time: SystemTime) -> u64 {
     millis(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
 }
 
-/// The duration in whole milliseconds.
 pub(crate) fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

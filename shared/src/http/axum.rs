@@ -50,7 +50,6 @@ struct About {
     caller: String,
     request_id: String,
     call: Call,
-    /// The route of the router, once a [`Request`] is extracted.
     route: OnceLock<String>,
 }
 
@@ -150,7 +149,6 @@ async fn parameters(parts: &mut Parts) -> Result<BTreeMap<String, String>, Probl
     }
 }
 
-/// The only parameter of the path, with its name.
 async fn only_parameter(parts: &mut Parts) -> Result<(String, String), Problem> {
     let mut all = parameters(parts).await?.into_iter();
     match (all.next(), all.next()) {
@@ -179,7 +177,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Ip {
     }
 }
 
-/// The precondition of a change: [`Request::if_match`].
 impl<S: Sync, V: Validator> FromRequestParts<S> for IfMatch<V> {
     type Rejection = Problem;
 
@@ -188,7 +185,6 @@ impl<S: Sync, V: Validator> FromRequestParts<S> for IfMatch<V> {
     }
 }
 
-/// The preconditions of a read: [`Request::read_preconditions`].
 impl<S: Sync, V: Validator> FromRequestParts<S> for Preconditions<V> {
     type Rejection = Problem;
 

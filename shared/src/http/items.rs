@@ -47,10 +47,8 @@ pub struct Items<T> {
     idempotency: Option<Idempotency<Response>>,
 }
 
-/// A decision about an item that may be absent.
 type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Result<Option<T>, Problem> + Sync + 'a;
 
-/// How a change of numbers is made.
 enum AddPlan<'a, T> {
     /// By this add.
     Add(Add),
@@ -299,7 +297,6 @@ impl<T: Resource> Items<T> {
         }
     }
 
-    /// The problem of a change at the version of a client.
     fn problem_at<R: Into<Problem>>(error: VersionError<T, R>) -> Problem {
         match error {
             VersionError::NotFound => T::not_found(),
@@ -399,7 +396,6 @@ impl<T: Resource> Items<T> {
     }
 }
 
-/// A part of a body, as text.
 fn json_text(part: &impl Serialize) -> Box<RawValue> {
     to_raw_value(part).expect("a JSON value")
 }

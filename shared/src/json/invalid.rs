@@ -19,7 +19,6 @@ impl Invalid {
         Invalid { pointer: pointer.into(), code, detail: detail.into() }
     }
 
-    /// The error in a document with this one at `pointer`.
     pub(super) fn under(self, pointer: &str) -> Self {
         Invalid { pointer: format!("{pointer}{}", self.pointer), ..self }
     }

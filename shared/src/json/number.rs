@@ -29,7 +29,6 @@ pub struct Decimal {
     exponent: i64,
 }
 
-/// The text is no number.
 const MALFORMED: InvalidValue = InvalidValue::Malformed(Cow::Borrowed("not a number"));
 
 /// The text is a number, but has more than 38 significant digits, or is too large or too small.

@@ -16,7 +16,6 @@ use std::sync::Arc;
 /// stand on level 31 at most. `DynamoDB` Local rejects an object on level 32 with any content. An item must not depend
 /// on the engine.
 pub const MAX_DEPTH: usize = 32;
-/// The longest name of a member, in bytes.
 const MAX_NAME: usize = 255;
 
 /// A free-form JSON object within the limits: at most 32 levels counting itself, and names of 1 to 255 bytes. No name
@@ -28,7 +27,6 @@ const MAX_NAME: usize = 255;
 #[derive(Clone, Debug)]
 pub struct Object(Arc<RawValue>);
 
-/// The members of an object in order, each value as text.
 type Members<'a> = BTreeMap<Cow<'a, str>, Cow<'a, RawValue>>;
 
 impl Object {
@@ -138,26 +136,16 @@ impl PartialEq for Object {
 
 impl Eq for Object {}
 
-/// The value as text.
-///
-/// # Panics
-/// Never: the values here are JSON.
 fn raw(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).expect("a JSON value")
 }
 
 /// The value in this text, which this crate has made.
-///
-/// # Panics
-/// Never: such a text is JSON, nested no deeper than the parser goes.
 fn tree(text: &RawValue) -> Value {
     read(text.get(), usize::MAX).expect("the text of a value")
 }
 
 /// The members of the object in this text. `None` if it is of another kind.
-///
-/// # Panics
-/// Never: the text is JSON.
 fn members_of(text: &RawValue) -> Option<Members<'_>> {
     if !text.get().starts_with('{') {
         return None;
@@ -223,7 +211,6 @@ fn check_members(members: &Map<String, Value>, depth: usize) -> Result<(), Inval
     Ok(())
 }
 
-/// Checks a value at this level.
 fn check(value: &Value, depth: usize) -> Result<(), Invalid> {
     let deepest = if matches!(value, Value::Object(_) | Value::Array(_)) { depth + 1 } else { depth };
     if deepest > MAX_DEPTH {

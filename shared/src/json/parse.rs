@@ -26,7 +26,6 @@ pub fn parse(bytes: &[u8]) -> Result<Value, Invalid> {
     read(text, MAX_VALUES)
 }
 
-/// Parses a JSON value of at most so many values.
 pub(super) fn read(text: &str, most: usize) -> Result<Value, Invalid> {
     let reading = Reading { left: Cell::new(most), ..Reading::default() };
     let mut deserializer = serde_json::Deserializer::from_str(text);
@@ -40,7 +39,6 @@ pub(super) fn read(text: &str, most: usize) -> Result<Value, Invalid> {
     })
 }
 
-/// The current place of the parser with its first error.
 #[derive(Default)]
 struct Reading {
     path: RefCell<Vec<Step>>,
@@ -49,7 +47,6 @@ struct Reading {
     left: Cell<usize>,
 }
 
-/// One step of the way to a value.
 enum Step {
     Member(String),
     Element(usize),
@@ -177,7 +174,6 @@ impl<'de> DeserializeSeed<'de> for ElementSeed<'_> {
     }
 }
 
-/// The content of the place where a member's name is expected.
 enum Name {
     /// A mark: the text of a number follows, not a member.
     NumberFollows,

@@ -18,7 +18,6 @@ pub const MARGIN: Duration = Duration::from_millis(250);
 /// The time of an invocation without a known deadline: 10 s, the timeout in `template.yaml`.
 const UNKNOWN_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The longest invocation that Lambda allows: 15 minutes.
 const MAX_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// The environment variable with the timeout of the function in seconds. Lambda does not tell a function its timeout.
@@ -37,9 +36,6 @@ pub fn call(context: &Context) -> Call {
 }
 
 /// Checks the environment variable with the function's timeout, so that a malformed one ends the start of the function.
-///
-/// # Errors
-/// A sentence that names the variable.
 pub(super) fn check_timeout() -> Result<(), Source> {
     match env::seconds_or(TIMEOUT_VARIABLE, MAX_TIMEOUT.as_secs())? {
         Duration::ZERO => Err(format!("{TIMEOUT_VARIABLE} must be at least 1").into()),

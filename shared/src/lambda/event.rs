@@ -28,7 +28,6 @@ pub(super) fn read<T: DeserializeOwned>(event: LambdaEvent<Box<RawValue>>) -> Re
     Ok(LambdaEvent::new(serde_json::from_str(event.payload.get())?, event.context))
 }
 
-/// Parses the payload of a request.
 pub(super) fn read_request(event: LambdaEvent<Box<RawValue>>) -> Result<LambdaEvent<ApiGatewayV2httpRequest>, Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]

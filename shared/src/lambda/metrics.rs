@@ -40,7 +40,6 @@ pub struct Reporter {
     write: Box<dyn Fn(String) + Send + Sync>,
 }
 
-/// The report on a request or a batch.
 pub(super) struct Report<'a> {
     /// `request` or `batch`.
     pub message: &'static str,
@@ -70,7 +69,6 @@ pub(super) struct Outcomes {
 }
 
 impl Outcomes {
-    /// Counts one outcome. `problem` is set if it is not a success.
     pub(super) fn count(&mut self, outcome: &str, problem: Option<&Problem>) {
         match outcome {
             "outcome_unknown" => self.unknowns += 1,
@@ -89,14 +87,12 @@ impl Outcomes {
         }
     }
 
-    /// Counts a message without an outcome of the function.
     pub(super) fn count_missing(&mut self) {
         self.faults += 1;
     }
 }
 
 impl Reporter {
-    /// Reads the namespace, the service and the level from the environment.
     pub(super) fn from_env() -> Self {
         let service = first_set(&[SERVICE_VARIABLE]).filter(|service| !service.is_empty());
         let threshold = Severity::threshold(level().as_deref());
@@ -110,7 +106,6 @@ impl Reporter {
         Reporter { write: Box::new(write), ..Self::new(Some(namespace.to_owned()), threshold) }
     }
 
-    /// Writes nothing.
     pub(super) fn silent() -> Self {
         Self::new(None, Severity::Off)
     }
@@ -124,7 +119,6 @@ impl Reporter {
         Reporter { namespace, service: None, threshold, is_cold: AtomicBool::new(true), write }
     }
 
-    /// Writes the line.
     pub(super) fn write(&self, report: Report) {
         if let Some(line) = self.line(report, Timestamp::from(Clock::system().now())) {
             (self.write)(line.to_string());

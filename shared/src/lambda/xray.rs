@@ -23,19 +23,16 @@ const DAEMON_VARIABLE: &str = "AWS_XRAY_DAEMON_ADDRESS";
 
 const INVOCATION: &str = "fencepost::invocation";
 
-/// Creates the span of an invocation. The sends within it belong to this trace.
 pub(super) fn invocation_span(trace_id: Option<&str>) -> Span {
     debug_span!(target: INVOCATION, "invocation", trace_id)
 }
 
-/// Sends a subsegment for each span of a send.
 pub(super) struct XRay {
     socket: UdpSocket,
     daemon: SocketAddr,
     rng: Rng,
 }
 
-/// The span of an invocation or of a send.
 struct Noted {
     start: SystemTime,
     fields: Map<String, Value>,
@@ -50,7 +47,6 @@ impl XRay {
         Some(XRay { socket, daemon, rng: Rng::system() })
     }
 
-    /// Its spans, at any log level.
     pub(super) fn filter() -> Targets {
         Targets::new().with_targets([(INVOCATION, Level::DEBUG), (SEND_TARGET, Level::DEBUG)])
     }
@@ -139,7 +135,6 @@ pub(super) fn subsegment_of(header: &str, fields: &[(&'static str, &str)]) -> Op
     subsegment(0, header, &Noted { start: UNIX_EPOCH, fields }, UNIX_EPOCH)
 }
 
-/// Seconds since 1970, as the documents of X-Ray have them.
 fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }

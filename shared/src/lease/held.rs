@@ -96,7 +96,6 @@ impl Leases {
         done.map_err(Error::Refused)
     }
 
-    /// Polls the work, and renews the lease meanwhile.
     async fn work_while<W>(
         &self,
         lease: &mut Lease,
@@ -131,7 +130,6 @@ impl Leases {
     }
 }
 
-/// The pause after a failed renewal.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Polls the work until `other` is ready, as long as the lease has time left. Looks at the time each time before it

@@ -179,7 +179,6 @@ impl Leases {
         }
     }
 
-    /// The id of the acquires of one call.
     pub(super) fn new_acquire_id(&self) -> Vec<u8> {
         [(); 2].map(|()| self.sender().rng.next_u64().to_be_bytes()).concat()
     }
@@ -226,7 +225,6 @@ impl fmt::Debug for Leases {
     }
 }
 
-/// Reads the row returned by an applied write.
 pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;

@@ -154,7 +154,6 @@ fn unless_unknown(failure: Failure, earlier: Option<Source>) -> Failure {
     }
 }
 
-/// Returns the row that refused, if it has this token.
 fn under(token: &FencingToken, stored: Option<StoredLease>) -> Result<StoredLease, LeaseLost> {
     match stored {
         None => Err(LeaseLost::NotFound),

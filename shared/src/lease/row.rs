@@ -98,9 +98,6 @@ impl StoredLease {
     }
 
     /// Reads the attributes of a lease.
-    ///
-    /// # Errors
-    /// [`Failure::CorruptItem`]: an attribute is missing or malformed. Repair the row.
     pub(crate) fn read(row: &Attributes) -> Result<Self, Failure> {
         let corrupt = |name: &str| Failure::CorruptItem {
             reason: format!("{name} is missing or malformed, so it is no lease of this crate's"),

@@ -54,7 +54,6 @@ impl LeaseTerms {
         Err(InvalidValue::OutOfRange(wrong.into()))
     }
 
-    /// The time until the next renewal of a lease with this much time left.
     pub(super) fn renewal_in(&self, remaining: Duration) -> Duration {
         remaining.saturating_sub(self.length.saturating_sub(self.renew_after))
     }

@@ -87,7 +87,6 @@ impl PageRequest {
         URL_SAFE_NO_PAD.encode([self.digest(key).as_slice(), key].concat())
     }
 
-    /// The digest of the query and of the key, each part with its length.
     fn digest(&self, key: &[u8]) -> [u8; DIGEST] {
         let direction: &[u8] = if self.is_descending { b"descending" } else { b"ascending" };
         let mut values = Vec::new();
@@ -125,7 +124,6 @@ fn write(bytes: &mut Vec<u8>, value: &AttributeValue) {
     bytes.extend(value);
 }
 
-/// Reads one value off the front.
 fn read(bytes: &mut &[u8]) -> Option<AttributeValue> {
     let (kind, rest) = bytes.split_first()?;
     let (length, rest) = rest.split_first_chunk()?;

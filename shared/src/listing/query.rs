@@ -93,7 +93,6 @@ pub struct Query<T> {
     pub(super) is_consistent: bool,
     /// Whether the rows have all attributes.
     pub(super) is_whole: bool,
-    /// The layout of the table, by the `Record` of the table.
     pub(super) layout: &'static Layout,
     pub(super) partition: AttributeValue,
     sort: Option<Sort>,
@@ -133,7 +132,6 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// A query of the table with rows shown as `S`.
     fn query_for<S>(&self, partition: KeyPart) -> Query<S> {
         Query {
             store: self.raw.store.clone(),
@@ -175,7 +173,6 @@ impl<T: Record> Query<T> {
         Query { after: cursor.map(str::to_owned), ..self }
     }
 
-    /// The sort key with its bound, if there is one.
     pub(super) fn bound(&self) -> Result<Option<(&'static str, Sort)>, Failure> {
         Table::<T>::check_fields()?;
         match (&self.sort, self.sort_key) {

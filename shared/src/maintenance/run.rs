@@ -238,7 +238,6 @@ impl Run {
     }
 }
 
-/// Waits for one of the writes.
 async fn join(writing: &mut JoinSet<Result<Written, Failure>>, found: &mut Found) -> Result<(), Failure> {
     let unknown = |source: Source| Failure::OutcomeUnknown { source };
     if let Some(ended) = writing.join_next().await {

@@ -42,7 +42,6 @@ pub enum Task {
     Restamp,
 }
 
-/// The outcome for one row.
 #[derive(Default)]
 pub(super) struct Written {
     applied: bool,
@@ -65,7 +64,6 @@ impl Task {
         if self == Task::Sweep { Layout { settings, ..layout } } else { layout }
     }
 
-    /// Whether the row needs the write of this task.
     pub(super) fn is_for(self, kind: Kind, row: &Row, now: u64) -> bool {
         match self {
             Task::Explain => false,

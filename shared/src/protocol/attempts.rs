@@ -22,7 +22,6 @@ pub(crate) struct Attempts {
     pub landed: Option<(WriteId, ItemVersion)>,
 }
 
-/// A refused attempt. It may still be applied.
 #[derive(Debug)]
 pub(crate) struct OpenAttempt {
     pub id: WriteId,
@@ -66,7 +65,6 @@ impl Attempts {
         self.id != id && !self.is_open(id)
     }
 
-    /// The failure of a change ending here.
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
         if self.open.is_empty() { failure } else { while_open(failure) }
     }
@@ -80,7 +78,6 @@ impl Attempts {
         Ok(())
     }
 
-    /// The rows that would remember each open attempt.
     pub(crate) fn rows(&self) -> Vec<Vec<usize>> {
         self.open.iter().map(OpenAttempt::rows).collect()
     }
@@ -132,9 +129,6 @@ impl Attempts {
     }
 
     /// Goes on under the id `next`, after these steps, which were refused and may still be applied.
-    ///
-    /// # Errors
-    /// [`Failure::OutcomeUnknown`] if too many attempts are open. Each makes the expressions of the next one longer.
     pub(crate) fn leave_open(&mut self, steps: &[RefusedStep<'_>], next: WriteId) -> Result<(), Failure> {
         if self.open.len() == MOST_OPEN {
             return Err(Failure::OutcomeUnknown {

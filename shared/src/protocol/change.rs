@@ -23,7 +23,6 @@ use crate::version::{ItemVersion, Version};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A row of a change.
 pub(crate) struct Site<'a> {
     pub address: &'a Address,
     pub layout: &'static Layout,
@@ -34,7 +33,6 @@ pub(crate) struct Site<'a> {
     pub retention: Duration,
 }
 
-/// The fate of a refused attempt.
 pub(crate) enum Settled {
     /// It was applied. If it has one step, the step made this version.
     Landed(Version),
@@ -144,7 +142,6 @@ impl Delivery<'_> {
         Ok(Some((verdict, (row, item))))
     }
 
-    /// The burn of a write. `None` if it has none.
     fn burn_of(&self, sent: &SentWrite, others: &[WriteId], site: &Site<'_>) -> Option<ConditionalWrite> {
         let Site { address, layout, known, retention } = site;
         match sent.on {

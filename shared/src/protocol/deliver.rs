@@ -34,7 +34,6 @@ pub(crate) struct Delivery<'a> {
     conflicts: Conflicts,
     /// The time left at the last conflict.
     left: Duration,
-    /// The time from the last refused send to its answer.
     pub(crate) round_trip: Duration,
 }
 
@@ -61,7 +60,6 @@ impl Refusal<Option<Attributes>> {
         }
     }
 
-    /// The same, where only a row can refuse.
     pub(crate) fn read_row<T>(
         self,
         read: impl Fn(&Attributes) -> Result<T, Failure>,
@@ -262,10 +260,8 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// The reason of the first send of a change or of a read.
 const FIRST: &str = "first";
 
-/// The reason of a send started while earlier ones are still in flight.
 const HEDGE: &str = "hedge";
 
 /// The findings from the ended sends of one write, as long as none decides.
@@ -274,9 +270,7 @@ struct Sends {
     patience: Patience,
     /// Set if a send may have been applied, or may still be.
     pending: Option<Source>,
-    /// Set if a send was refused for now.
     not_now: Option<Source>,
-    /// Set if sending again is useless.
     rejected: Option<Source>,
     mismatches: u32,
     signed_again: bool,
@@ -306,7 +300,6 @@ impl Sends {
         self.pending = Some(source);
     }
 
-    /// The failure if sending again is useless and nothing is in flight.
     fn rejected(self) -> Failure {
         match (self.pending, self.rejected) {
             (Some(source), _) => Failure::OutcomeUnknown { source },
@@ -373,7 +366,6 @@ pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, 
     Ok(())
 }
 
-/// Whether time would be left for an answer if the next read left after `pause`.
 fn has_time_to_read(call: &Call, pause: Duration) -> bool {
     call.deadline().remaining() >= pause.saturating_add(MIN_SEND_TIME)
 }

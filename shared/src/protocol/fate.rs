@@ -54,7 +54,6 @@ pub(super) enum Life {
 }
 
 impl Life {
-    /// The life of this row.
     pub(super) fn of(seen: Option<&SeenRow>) -> Self {
         match seen {
             None => Life::Absent,
@@ -63,7 +62,6 @@ impl Life {
         }
     }
 
-    /// The life of the row demanded by a write.
     pub(super) fn demanded(on: Base) -> Self {
         match on {
             Base::NoRow(_) => Life::Absent,

@@ -33,7 +33,6 @@ impl<S: Future, N> Race<S, N> {
         Race { flights: Vec::with_capacity(MAX_IN_FLIGHT), pause: None }
     }
 
-    /// Whether a send has not ended.
     pub(crate) fn is_in_flight(&self) -> bool {
         !self.flights.is_empty()
     }
@@ -102,7 +101,6 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// A send answered after this many milliseconds.
     fn after(millis: u64) -> Boxed {
         Box::pin(async move {
             sleep(Duration::from_millis(millis)).await;

@@ -25,7 +25,6 @@ impl Diff {
         Diff { set: set.collect(), remove }
     }
 
-    /// The attributes of an item kept or set by this.
     pub(crate) fn applied<'a>(
         &'a self,
         item: &'a Attributes,
@@ -41,7 +40,6 @@ impl Diff {
     }
 }
 
-/// The size of these attributes in bytes.
 pub(crate) fn size_of_attributes<'a>(attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
     attributes.into_iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }

@@ -84,7 +84,6 @@ impl SeenRow {
     }
 }
 
-/// Whether `token` is lower than the highest token seen by the row.
 pub(crate) fn is_fenced(seen: Option<u64>, token: Option<u64>) -> bool {
     matches!((seen, token), (Some(seen), Some(token)) if token < seen)
 }
@@ -217,12 +216,10 @@ pub(super) mod tests {
         SentWrite { on: Base::NoRow(version(1)), ..write(id, 1, 1) }
     }
 
-    /// A row of another program with this content.
     pub(in crate::protocol) fn foreign(at: u64, content: u8) -> SeenRow {
         SeenRow { incarnation: Incarnation::of_content([content; 16]), memory: None, ..row_at(at) }
     }
 
-    /// A write to adopt such a row.
     pub(in crate::protocol) fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
         let on = Base::Row { version: version(at), window: 1, incarnation: Incarnation::of_content([content; 16]) };
         SentWrite { on, rows_may_vanish: true, ..write(id, at, 1) }

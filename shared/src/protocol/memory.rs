@@ -88,7 +88,6 @@ impl Memory {
         self.0.get(&id).copied()
     }
 
-    /// How many writes the row remembers.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }

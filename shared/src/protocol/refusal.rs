@@ -24,7 +24,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// The state of the row demanded by the step.
     pub(crate) fn base(&self) -> Option<Base> {
         match self {
             Role::Writes(sent) => Some(sent.on),
@@ -44,7 +43,6 @@ pub(super) fn judge_one(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTim
     (judge(sent, seen), vanishes_soon(sent, seen, now))
 }
 
-/// One step of a refused change.
 pub(crate) struct RefusedStep<'a> {
     /// The place of its row among the rows of the change.
     pub row: usize,
@@ -63,12 +61,10 @@ impl<'a> RefusedStep<'a> {
         RefusedStep { row, role, layout, reason, seen, is_named_by_client: false }
     }
 
-    /// Whether the reason shows the row or its absence.
     pub(crate) fn is_shown(&self) -> bool {
         matches!(self.reason, Reason::Refused(_))
     }
 
-    /// The write, if the step is one that leaves an id.
     pub(crate) fn write(&self) -> Option<SentWrite> {
         if let Role::Writes(sent) = self.role { Some(sent) } else { None }
     }
@@ -78,7 +74,6 @@ impl<'a> RefusedStep<'a> {
         self.write().is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen.as_ref()))))
     }
 
-    /// Whether the step requires a lease already lost, as shown by its row.
     pub(crate) fn is_lease_lost(&self) -> bool {
         let (Role::Requires(mine), Reason::Refused(Some(row))) = (self.role, self.reason) else { return false };
         let current = row.get(TOKEN).and_then(row::read_number);

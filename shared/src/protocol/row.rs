@@ -40,9 +40,6 @@ pub(crate) struct Row {
 
 impl Row {
     /// Reads the attributes of this crate.
-    ///
-    /// # Errors
-    /// [`Failure::CorruptItem`] if they contradict each other, or if one is malformed. Repair the row.
     pub(crate) fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Failure> {
         let names = &layout.names;
         let SeenRow { version, incarnation, memory, fence, .. } =
@@ -68,9 +65,6 @@ impl Row {
     }
 
     /// Fails if the row has seen a higher token than this one.
-    ///
-    /// # Errors
-    /// [`Failure::Fenced`] if it has.
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
         if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
     }
@@ -89,9 +83,6 @@ pub(crate) fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Ve
 }
 
 /// The time after which the row may be removed, in epoch seconds. `None` if it has none.
-///
-/// # Errors
-/// [`Failure::CorruptItem`] if the attribute is malformed.
 pub(crate) fn purge_at(names: &Names, attributes: &Attributes) -> Result<Option<u64>, Failure> {
     let Some(value) = attributes.get(names.purge_at) else { return Ok(None) };
     read_number(value).map(Some).ok_or_else(|| malformed(names.purge_at))
@@ -133,7 +124,6 @@ fn malformed(name: &str) -> Failure {
     Failure::CorruptItem { reason: format!("{name} is malformed, so this crate did not write it") }
 }
 
-/// The error for a row with an unreadable version or incarnation.
 fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
     let Names { version, incarnation, .. } = names;
     let reason = match (attributes.get(*version), attributes.get(*incarnation)) {

@@ -124,7 +124,6 @@ pub fn writes_to(writes: &[usize], rows: &[usize]) -> bool {
     writes.iter().any(|row| rows.contains(row))
 }
 
-/// The state of the row after the write is applied.
 pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
     match sent.on {
         Base::NoRow(version) => ItemVersion { version, incarnation: sent.id.as_incarnation() },

@@ -41,7 +41,6 @@ pub struct Add {
 /// An attribute with a value that follows from the range of a number.
 #[derive(Clone, Debug)]
 struct Bands {
-    /// The position of the number among those of the add.
     number: usize,
     attribute: String,
     /// The ranges of the new number, each with its value.
@@ -177,16 +176,12 @@ impl Add {
         encoded.map_err(|error| self.invalid = Some(format!("{attribute}: {error}"))).ok()
     }
 
-    /// The amount to add to a number, if it is whole.
     fn number(&self, number: usize) -> Option<i128> {
         whole(&self.addition.numbers[number].by)
     }
 
     /// The addition to send if the item is as in `attributes`: with the bands that follow from them. Without
     /// attributes, the last band of each number is guessed.
-    ///
-    /// # Errors
-    /// [`Failure::InvalidRecord`] if the add names attributes that the `Record` does not declare.
     pub(crate) fn resolve(&self, layout: &Layout, attributes: Option<&Attributes>) -> Result<Addition, Failure> {
         let invalid = |reason: String| Failure::InvalidRecord { reason };
         if let Some(reason) = &self.invalid {
@@ -275,19 +270,16 @@ fn contains(range: &RangeInclusive<i64>, number: Option<i128>) -> bool {
     number.and_then(|number| i64::try_from(number).ok()).is_some_and(|number| range.contains(&number))
 }
 
-/// The whole number in this text.
 fn whole(text: &str) -> Option<i128> {
     Number::parse(text)?.to_whole()
 }
 
-/// Narrows the bounds of the current number.
 fn narrow(number: &mut AddedNumber, low: i128, high: i128) {
     let [low_before, high_before] = [&number.low, &number.high].map(|bound| whole(bound));
     number.low = low_before.map_or(low, |before| before.max(low)).to_string();
     number.high = high_before.map_or(high, |before| before.min(high)).to_string();
 }
 
-/// The number at a path, as text. `None` if there is none.
 fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {
     let (first, rest) = path.split_first()?;
     let value = rest.iter().try_fold(item.get(first)?, |value, name| value.as_m().ok()?.get(name))?;

@@ -95,10 +95,6 @@ impl<T: Record> Table<T> {
     /// [`Table::update_with_retry`]. Both are one change: at most one of them is applied.
     ///
     /// Use it if an add serves most items, and some need an exact version.
-    ///
-    /// # Errors
-    /// See [`Table::update_with_retry`]. [`UpdateError::NotFound`] is also returned if the add was applied and the item
-    /// deleted after it.
     #[cfg_attr(not(any(feature = "http", feature = "testing")), expect(dead_code, reason = "only `http` needs it"))]
     pub(crate) async fn add_or_update<R>(
         &self,
@@ -135,10 +131,8 @@ impl<T: Record> Table<T> {
 /// attributes if they were not kept.
 type Sight = (ItemVersion, Option<Arc<Row>>);
 
-/// One add.
 struct AddChange<'a> {
     add: &'a Add,
-    /// Whether a row has an item that decodes.
     decodes: fn(&Row) -> Result<bool, Failure>,
     call: &'a Call,
     change: RowChange<'a>,

@@ -114,7 +114,6 @@ impl<T: Record> Table<T> {
         self.raw.sender()
     }
 
-    /// The call of an operation on this table.
     pub(crate) fn call(&self) -> Call {
         self.raw.store.call()
     }
@@ -126,7 +125,6 @@ impl<T: Record> Table<T> {
         key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
     }
 
-    /// Checks that the `Record` declares every field read by serde.
     pub(crate) fn check_fields() -> Result<(), Failure> {
         let Some(name) = T::fields().iter().find(|name| !T::ATTRIBUTES.contains(name)) else { return Ok(()) };
         Err(invalid(format!(
@@ -134,14 +132,12 @@ impl<T: Record> Table<T> {
         )))
     }
 
-    /// Encodes the value, and checks that it has only the attributes declared by its `Record`.
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
         let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(attributes.keys())?;
         Ok(attributes)
     }
 
-    /// Finds the difference between two values, and checks that it has only the attributes declared by the `Record`.
     pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
         let diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(diff.set.keys().chain(&diff.remove))?;
@@ -155,7 +151,6 @@ impl<T: Record> Table<T> {
         Ok(())
     }
 
-    /// Decodes a row: a value, or `None` for a tombstone.
     pub(crate) fn decode(row: &Row) -> Result<Option<Versioned<T>>, Failure> {
         if row.is_tombstone {
             return Ok(None);

@@ -10,7 +10,6 @@ use crate::protocol::row::{self, Row, check_size, is_soon};
 use crate::version::{ItemVersion, Version};
 use std::time::{Duration, SystemTime};
 
-/// One write, by the state changed by it.
 pub(crate) enum Write<'a> {
     /// Writes this item to a key without a row.
     Create(Attributes),
@@ -33,7 +32,6 @@ pub(crate) struct Prepared {
 }
 
 impl Write<'_> {
-    /// The state of the row to change. `None` for a free key.
     pub(crate) fn row(&self) -> Option<ItemVersion> {
         match self {
             Write::Create(_) => None,
@@ -109,7 +107,6 @@ impl<'a> Write<'a> {
     }
 }
 
-/// The version made by a create.
 pub(crate) fn first_version(layout: &Layout) -> Version {
     Version::new(layout.first_version).unwrap_or(Version::ABSENT.next())
 }

@@ -29,7 +29,6 @@ impl RawTable {
         self.store.sender()
     }
 
-    /// Reads the row until an answer arrives or time is up.
     pub(crate) async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<Row>, Failure> {
         let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
         let row = until_read(self.sender(), call, read).await?;
@@ -58,7 +57,6 @@ impl RawTable {
         Delivery::of(self.sender(), call, self.layout.demands_values())
     }
 
-    /// A new token for the sends of one decision, if this table needs tokens.
     pub(crate) fn new_token(&self) -> Option<String> {
         self.layout.demands_values().then(|| self.sender().new_token())
     }
@@ -72,7 +70,6 @@ impl RawTable {
         }
     }
 
-    /// The row last seen by this client at this key, if this table remembers items.
     pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
         let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
         Some(seen).filter(|row| !row.attributes.is_empty())

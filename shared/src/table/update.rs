@@ -236,18 +236,15 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// The refusal of a change at a version, by the row found.
     fn conflict<R>(current: Option<Row>) -> Result<VersionError<T, R>, Failure> {
         let conflict = |(_, current)| VersionError::Conflict(Box::new(current));
         Ok(Self::live(current)?.map_or(VersionError::NotFound, conflict))
     }
 
-    /// A new change of the item at this key.
     pub(super) fn change<'a>(&'a self, key: impl Into<Key>, call: &'a Call) -> Result<RowChange<'a>, Failure> {
         Ok(RowChange::new(&self.raw, Self::key_attributes(&key.into())?, self.raw.delivery(call)))
     }
 
-    /// Reads the row until an answer arrives or time is up.
     async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<(Row, Versioned<T>)>, Failure> {
         Self::live(self.raw.observe(key, call).await?)
     }

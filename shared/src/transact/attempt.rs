@@ -70,12 +70,10 @@ impl Attempt {
         (0..self.rows.len()).filter(|&row| rests_on_memory(&self.rows[row])).collect()
     }
 
-    /// Whether the decision added a step.
     pub(crate) fn has_steps(&self) -> bool {
         !self.steps.is_empty()
     }
 
-    /// The parts used by the engine: the attempts and the rows by their places.
     pub(super) fn parts<'a>(&'a mut self) -> (&'a mut Attempts, impl Fn(usize) -> Site<'a> + Sync) {
         let rows = &self.rows;
         (&mut self.attempts, |row: usize| rows[row].site())
@@ -93,7 +91,6 @@ impl Attempt {
         &self.rows[row].name
     }
 
-    /// Learns the current state of a row.
     pub(super) fn learn(&mut self, row: usize, known: Known, now: SystemTime) {
         if let Known::Row(_) | Known::Absent = &known {
             let layout = self.rows[row].layout;
@@ -350,7 +347,6 @@ impl Attempt {
     }
 }
 
-/// The write as a step of a request.
 fn request_step(address: &Address, write: ConditionalWrite) -> Result<TransactWriteItem, Failure> {
     step(&address.table, write).map_err(|source| invalid(source.to_string()))
 }

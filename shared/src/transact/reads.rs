@@ -152,7 +152,6 @@ impl<T> fmt::Debug for Item<T> {
     }
 }
 
-/// The known state of one key.
 #[derive(Debug)]
 pub(super) enum Known {
     /// The key was not read yet.
@@ -189,7 +188,6 @@ pub(super) struct KnownRow {
     pub(super) known: Known,
     /// Whether `known` was read or returned by a refusal during this call.
     pub(super) is_fresh: bool,
-    /// Whether the current decision has looked at it.
     pub(super) is_looked_at: AtomicBool,
 }
 

@@ -6,7 +6,6 @@ use crate::protocol::refusal::{RefusedStep, Role};
 use crate::protocol::send::Reason;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 
-/// One step of a transaction. It can be sent any number of times.
 #[derive(Debug)]
 pub(super) struct Step {
     pub(super) row: usize,
@@ -20,7 +19,6 @@ pub(super) struct Step {
 }
 
 impl Step {
-    /// The row in which the step leaves the write id, if it does.
     pub(super) fn writes(&self) -> Option<usize> {
         matches!(self.role, Role::Writes(_)).then_some(self.row)
     }
@@ -32,7 +30,6 @@ impl Step {
         }
     }
 
-    /// The step as a transaction was cancelled for this reason.
     pub(super) fn refused<'a>(&self, reason: &'a Reason) -> RefusedStep<'a> {
         RefusedStep::new(self.row, self.role, self.layout, reason)
     }

@@ -3,7 +3,6 @@
 use crate::http::problem::Problem;
 use std::fmt;
 
-/// The longest id.
 const MAX_ID: usize = 128;
 
 /// A name of 1 to 128 characters from `A-Z a-z 0-9 . _ : -`, except `.` and `..`. It is the same in a path, in a log

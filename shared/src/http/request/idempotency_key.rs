@@ -8,7 +8,6 @@ use serde::Serialize;
 const HEADER: &str = "idempotency-key";
 const FIELD: &str = "header:idempotency-key";
 
-/// The longest key.
 const MAX_KEY: usize = 255;
 
 impl Request {

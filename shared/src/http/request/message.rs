@@ -13,7 +13,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The media types of a PATCH.
 const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
 
 /// One request with its whole body. The feature `axum` extracts it. A test can fill it in directly.

@@ -37,9 +37,6 @@ impl fmt::Display for Ip {
 
 /// Parses a moment in RFC 3339 that must not be in the future. Allows 5 minutes, because our clock may be behind. A
 /// problem names `field` as its place.
-///
-/// # Errors
-/// `invalid_timestamp`, `timestamp_in_future`.
 pub(super) fn past(text: &str, field: &str, now: Timestamp) -> Result<Timestamp, Problem> {
     let moment = Timestamp::from_rfc3339(text).ok().filter(|moment| moment.epoch_millis().is_some());
     let moment = moment.ok_or_else(|| {

@@ -11,7 +11,6 @@ const MOST_REMEMBERED: usize = 128 + 4;
 /// How many of the writes that it remembers are named.
 const NAMED: usize = 5;
 
-/// Explains the memory of a row at `version`.
 pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option<u64>, told: &mut Explanation) {
     let AttributeValue::M(map) = value else {
         told.problems.push(format!("`{name}` is {}, and must be a map of write ids.", in_words(value)));
@@ -41,7 +40,6 @@ pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option
     explain_traces(name, &traces, version, told);
 }
 
-/// Explains the writes that a row remembers, newest first.
 fn explain_traces(name: &str, traces: &[Trace], version: Option<u64>, told: &mut Explanation) {
     told.sentences.push(match traces.len() {
         0 => "It remembers no write.".to_owned(),
@@ -71,7 +69,6 @@ fn explain_traces(name: &str, traces: &[Trace], version: Option<u64>, told: &mut
     }
 }
 
-/// One write that a row remembers.
 struct Trace {
     id: String,
     /// The version before it.

@@ -18,7 +18,6 @@ use memory::explain_memory;
 use others::{explain_lease, explain_mapping, is_lease, is_mapping};
 use values::{Whole, in_words, when};
 
-/// The largest version.
 const MAX_VERSION: u64 = (1 << 53) - 1;
 
 /// Explains a row from its attributes, in a table that is set up like this.
@@ -99,7 +98,6 @@ fn explain_row(
     told
 }
 
-/// The version and the incarnation of a row that has an incarnation.
 fn explain_identity(attributes: &Attributes, names: &Names, told: &mut Explanation) {
     for name in [names.version, names.writes].iter().filter(|name| !attributes.contains_key(**name)) {
         told.problems.push(format!("`{name}` is missing, though the row has an incarnation."));
@@ -123,7 +121,6 @@ fn explain_identity(attributes: &Attributes, names: &Names, told: &mut Explanati
     }
 }
 
-/// The version of a row without an incarnation.
 fn explain_foreign(attributes: &Attributes, names: &Names, told: &mut Explanation) {
     let name = names.version;
     told.sentences.push(match told.version {

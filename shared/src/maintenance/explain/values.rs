@@ -5,7 +5,6 @@ use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::time::Duration;
 
-/// The most characters of a text that a sentence shows.
 const SHOWN: usize = 40;
 
 /// A number of this crate in a row.
@@ -43,7 +42,6 @@ impl Whole {
     }
 }
 
-/// A value in a few words, however large it is.
 pub(super) fn in_words(value: &AttributeValue) -> String {
     let count = |kind: &str, size: usize| format!("{kind} of {size}");
     match value {
@@ -93,7 +91,6 @@ fn moment_and_distance(millis: Option<u64>, number: u64, now: Timestamp) -> Stri
     if later.is_zero() { format!("{moment}, {} ago", span(earlier)) } else { format!("{moment}, in {}", span(later)) }
 }
 
-/// A duration in its largest unit.
 fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     let (number, unit) = match seconds {

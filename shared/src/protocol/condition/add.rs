@@ -23,7 +23,6 @@ pub(crate) struct Addition {
     pub missing: Vec<String>,
 }
 
-/// An add to one number.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct AddedNumber {
     /// The path of names to the number, from the top of the item.
@@ -38,8 +37,6 @@ pub(crate) struct AddedNumber {
 
 /// Adds to numbers of a live item in the demanded window. Raises the version and stores the id. Adopts a foreign row.
 /// Returns the new row.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn add_within(
     key: Attributes,
     demand: &Demand<'_>,
@@ -71,8 +68,6 @@ pub(crate) fn add_within(
 
 /// Adds to numbers of a live item at any version. Raises the version, but leaves no id. So the add cannot be recognised
 /// later.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.add(addition, layout);
@@ -91,8 +86,7 @@ pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition
 /// `known` is the row as last seen, if any. Where the version marks a tombstone, the burn keeps the mark, and therefore
 /// demands an unchanged row.
 ///
-/// Returns `None` if `known` is not the row of the write, or is older, and if the expression would exceed a limit of
-/// `DynamoDB`.
+/// `None` also if `known` is not the row of the write, or is older.
 pub(crate) fn burn(
     key: Attributes,
     layout: &Layout,
@@ -136,7 +130,6 @@ impl Expression {
         self.set("#version = #version + :one");
     }
 
-    /// The effect of an add, and its demands on the value.
     fn add(&mut self, addition: &Addition, layout: &Layout) {
         for (index, AddedNumber { path, by, low, high }) in addition.numbers.iter().enumerate() {
             let parts = path.iter().enumerate();

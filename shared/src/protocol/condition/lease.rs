@@ -30,7 +30,6 @@ pub(crate) const ACQUIRE_ID: &str = "acquireId";
 /// Number, epoch seconds: the time after which TTL may remove the row.
 pub(crate) const LEASE_PURGE_AT: &str = "purgeAt";
 
-/// The key attributes of a lease.
 pub(crate) fn lease_key(key: &str) -> Attributes {
     HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
 }

@@ -1,4 +1,5 @@
-//! The writes, checks and queries of this crate. Only this folder has the text of expressions.
+//! The writes, checks and queries of this crate. Only this folder has the text of expressions. `None` in place of a write:
+//! an expression would exceed a limit of `DynamoDB`. Of an update, send the whole item instead.
 
 mod add;
 mod demand;

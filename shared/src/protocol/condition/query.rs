@@ -3,7 +3,6 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
-/// The conditions on the sort key.
 pub(crate) const EQUAL_TO: &str = "#sort = :sort";
 pub(crate) const LESS_THAN: &str = "#sort < :sort";
 pub(crate) const AT_MOST: &str = "#sort <= :sort";

@@ -7,12 +7,10 @@ use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::row::number;
 use std::collections::HashMap;
 
-/// Creates the row if the key has none.
 pub(crate) fn put_if_absent(layout: &Layout, item: Attributes) -> ConditionalWrite {
     if_absent(layout, Action::Put { item })
 }
 
-/// Checks that the key has no row.
 pub(crate) fn check_absent(layout: &Layout, key: Attributes) -> ConditionalWrite {
     if_absent(layout, Action::Check { key })
 }
@@ -28,8 +26,6 @@ fn if_absent(layout: &Layout, action: Action) -> ConditionalWrite {
 }
 
 /// Replaces the row with `item`, its complete next state, if the row is as demanded.
-///
-/// Returns `None` if the condition would exceed a limit of `DynamoDB`.
 pub(crate) fn put_at(demand: &Demand<'_>, stamp: &Stamp<'_>, item: Attributes) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
@@ -38,8 +34,6 @@ pub(crate) fn put_at(demand: &Demand<'_>, stamp: &Stamp<'_>, item: Attributes) -
 }
 
 /// Removes the row if it is as demanded and live.
-///
-/// Returns `None` if the condition would exceed a limit of `DynamoDB`.
 pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, stamp: &Stamp<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
@@ -49,8 +43,6 @@ pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, stamp: &Stamp<'_>)
 }
 
 /// Checks that the row is as demanded.
-///
-/// Returns `None` if the condition would exceed a limit of `DynamoDB`.
 pub(crate) fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
@@ -58,8 +50,6 @@ pub(crate) fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<Condition
 }
 
 /// Applies `diff` to the row, raises its version and stores the id, if the row is as demanded. Adopts a foreign row.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`. Send the whole item instead.
 pub(crate) fn update_at(
     key: Attributes,
     demand: &Demand<'_>,
@@ -71,8 +61,6 @@ pub(crate) fn update_at(
 
 /// Applies `diff` to the row and makes it a tombstone, if the row is as demanded and live. `purge_at` (epoch seconds)
 /// says when the tombstone may be removed.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn bury_at(
     key: Attributes,
     demand: &Demand<'_>,

@@ -10,9 +10,7 @@ use std::collections::HashMap;
 
 /// The longest update expression, in bytes (`DynamoDB` quota "expression length").
 pub(super) const MAX_EXPRESSION: usize = 4096;
-/// The longest attribute name allowed in an expression, in bytes.
 pub(super) const MAX_NAME: usize = 255;
-/// The condition of a write to a key without a row.
 pub(super) const IS_ABSENT: &str = "attribute_not_exists(#key)";
 const IS_NOT_FENCED: &str = "(attribute_not_exists(#fence) OR #fence <= :fence)";
 const SET_FENCE: &str = "SET #fence = :fence, ";
@@ -46,7 +44,6 @@ impl ConditionalWrite {
     }
 }
 
-/// The effect of a conditional write once its condition holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
     /// Replaces the whole item.
@@ -74,8 +71,6 @@ pub(crate) struct Stamp<'a> {
 
 /// Puts the write under a fencing token, if there is one. A row with a higher token then refuses the write. An applied
 /// write stores its token in the row.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
     let Some(token) = token else { return Some(write) };
     let fence = names.fence.to_owned();

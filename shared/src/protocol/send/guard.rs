@@ -9,14 +9,12 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use std::time::SystemTime;
 
-/// An interceptor of one request.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     /// The time by which the request must be signed, by this clock. A read may be signed at any time.
     pub signed_by: Option<(Clock, SystemTime)>,
 }
 
-/// The request was signed too late, and did not leave.
 #[derive(Debug, thiserror::Error)]
 #[error("the request was signed too late, and was not sent")]
 pub(super) struct SignedTooLate;

@@ -31,7 +31,6 @@ pub(crate) enum SendOutcome<A, F> {
 }
 
 impl<A, F> SendOutcome<A, F> {
-    /// The outcome of a read in one word, for its span.
     pub(crate) fn name_of_read(&self) -> &'static str {
         match self {
             SendOutcome::Applied(_) => "read",
@@ -40,7 +39,6 @@ impl<A, F> SendOutcome<A, F> {
         }
     }
 
-    /// The outcome of a write in one word, for its span.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             SendOutcome::Applied(_) => "applied",
@@ -55,7 +53,6 @@ impl<A, F> SendOutcome<A, F> {
     }
 }
 
-/// The reason if no answer arrived within `timeout`.
 pub(super) fn no_answer(timeout: Duration) -> Source {
     format!("no answer within {} ms", timeout.as_millis()).into()
 }

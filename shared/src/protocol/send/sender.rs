@@ -41,7 +41,6 @@ pub(crate) struct Sender {
     pub(crate) rng: Rng,
 }
 
-/// One send of a write.
 #[derive(Clone, Copy)]
 pub(crate) struct Send {
     /// The time to wait for the answer.
@@ -76,7 +75,6 @@ pub(crate) struct PageRequest {
 /// The state of a client's connections, as seen in its answers.
 #[derive(Clone, Copy, Default, Debug)]
 struct Connections {
-    /// The time of the last answer.
     last_answer: Option<Instant>,
     /// Whether a send ended without an answer since the last one came: its connection may be gone, or was never made.
     is_broken: bool,
@@ -84,7 +82,6 @@ struct Connections {
     slowest_opening: Duration,
 }
 
-/// The guard of a read.
 const OF_READ: Guard = Guard { signed_by: None };
 
 /// The time without an answer after which a connection may be gone. Pools and servers drop idle connections after 60 to
@@ -105,7 +102,6 @@ impl Sender {
         }
     }
 
-    /// Whether both send through one client, under any policy or clock.
     pub(crate) fn has_client_of(&self, other: &Sender) -> bool {
         Arc::ptr_eq(&self.connections, &other.connections)
     }
@@ -129,7 +125,6 @@ impl Sender {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads one item, strongly consistent.
     pub(crate) async fn read(
         &self,
         table: &str,
@@ -201,7 +196,6 @@ impl Sender {
         }
     }
 
-    /// The id of a new write.
     pub(crate) fn new_id(&self) -> WriteId {
         WriteId::from_random(self.rng.next_u64())
     }
@@ -309,7 +303,6 @@ impl Sender {
 }
 
 impl Connections {
-    /// Whether an answer arrived so recently that the client probably has a connection.
     fn is_warm(&self) -> bool {
         self.last_answer.is_some_and(|last| last.elapsed() < CONNECTION_LIFE)
     }

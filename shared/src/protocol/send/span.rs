@@ -3,7 +3,6 @@
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
-/// The target of the spans of sends.
 pub(crate) const SEND_TARGET: &str = "fencepost::send";
 
 /// Creates the span of one send, at the level `DEBUG` with the target `fencepost::send`.
