@@ -1,10 +1,7 @@
 //! [`Sender`]: sends one request once, and records when the client was last answered.
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
-use super::classify::{
-    classify_batch_get_item, classify_delete_item, classify_get_item, classify_put_item, classify_query, classify_scan,
-    classify_update_item,
-};
+use super::classify::{classify, classify_read};
 use super::guard::Guard;
 use super::outcome::{ReadOutcome, SendOutcome, no_answer};
 use super::span::record_request;
@@ -19,6 +16,9 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use std::collections::BTreeMap;
@@ -133,8 +133,8 @@ impl Sender {
     ) -> ReadOutcome<Option<Attributes>> {
         record_request("GetItem", Some(table));
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
-        outcome_of(answer, timeout, |output| Some(output.item), classify_get_item)
+        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
+        self.outcome(timeout, sent, |output| Some(output.item), classify_read).await
     }
 
     /// Sends one conditional write, once. An applied write returns the attributes requested in it. A refused write
@@ -155,8 +155,12 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
-                outcome_of(answer, timeout, |output| Some(output.attributes), classify_put_item)
+                let refused = |error| match error {
+                    PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    error => Err(error),
+                };
+                let sent = Box::pin(request.customize().interceptor(guard).send());
+                self.outcome(timeout, sent, |output| Some(output.attributes), |error| classify(error, refused)).await
             }
             Action::Update { key, expression } => {
                 record_request("UpdateItem", Some(table));
@@ -165,8 +169,12 @@ impl Sender {
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
-                outcome_of(answer, timeout, |output| Some(output.attributes), classify_update_item)
+                let refused = |error| match error {
+                    UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    error => Err(error),
+                };
+                let sent = Box::pin(request.customize().interceptor(guard).send());
+                self.outcome(timeout, sent, |output| Some(output.attributes), |error| classify(error, refused)).await
             }
             Action::Delete { key } => {
                 record_request("DeleteItem", Some(table));
@@ -174,8 +182,12 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
-                outcome_of(answer, timeout, |_| Some(None), classify_delete_item)
+                let refused = |error| match error {
+                    DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    error => Err(error),
+                };
+                let sent = Box::pin(request.customize().interceptor(guard).send());
+                self.outcome(timeout, sent, |_| Some(None), |error| classify(error, refused)).await
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
         }
@@ -215,12 +227,8 @@ impl Sender {
         let (timeout, guard) = (send.timeout, self.guard(send));
         record_request("TransactWriteItems", None);
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
-        outcome_of(
-            self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await,
-            timeout,
-            |_| Some(()),
-            classify_transact_write_items,
-        )
+        let sent = Box::pin(request.customize().interceptor(guard).send());
+        self.outcome(timeout, sent, |_| Some(()), classify_transact_write_items).await
     }
 
     fn guard(&self, send: Send) -> Guard {
@@ -239,9 +247,9 @@ impl Sender {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
             Err(error) => return SendOutcome::Rejected(error.into()),
         };
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
+        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
         // The caller asks again for the missing rows.
-        outcome_of(answer, timeout, |output| answered(rows, output), classify_batch_get_item)
+        self.outcome(timeout, sent, |output| answered(rows, output), classify_read).await
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
@@ -255,8 +263,8 @@ impl Sender {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
-        outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_scan)
+        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
+        self.outcome(timeout, sent, |output| page_of(output.items, output.last_evaluated_key), classify_read).await
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
@@ -268,23 +276,25 @@ impl Sender {
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone());
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
-        outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_query)
+        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
+        self.outcome(timeout, sent, |output| page_of(output.items, output.last_evaluated_key), classify_read).await
     }
 
-    /// Waits for an answer, at most `timeout`. Returns `None` if none arrived.
+    /// Waits for an answer, at most `timeout`. Returns the proof in it. An incomplete success shows nothing.
     ///
     /// The answer is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
-    async fn within<O, E: Error + 'static>(
+    async fn outcome<O, E: Error + 'static, A, F>(
         &self,
         timeout: Duration,
         answer: Pin<Box<impl Future<Output = Result<O, SdkError<E, HttpResponse>>>>>,
-    ) -> Option<Result<O, SdkError<E, HttpResponse>>> {
+        shown: impl FnOnce(O) -> Option<A>,
+        classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
+    ) -> SendOutcome<A, F> {
         let (sent, before) = (Instant::now(), *self.connections());
         let Ok(answer) = tokio::time::timeout(timeout, answer).await else {
             // Dropping the send has closed its connection.
             self.connections().is_broken = true;
-            return None;
+            return SendOutcome::Unknown(no_answer(timeout));
         };
         let mut connections = self.connections();
         match &answer {
@@ -298,7 +308,11 @@ impl Sender {
             Err(_) => connections.is_broken = true,
         }
         drop(connections);
-        Some(answer)
+        match answer.map(shown) {
+            Ok(Some(shown)) => SendOutcome::Applied(shown),
+            Ok(None) => SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into()),
+            Err(error) => classify(error),
+        }
     }
 }
 
@@ -320,23 +334,4 @@ fn without_retries(client: &Client) -> Client {
 /// The rows in an answer, with the key after which it left off. `None` if the answer has no list of rows.
 fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<ReadRows> {
     rows.map(|rows| (rows, last.filter(|key| !key.is_empty())))
-}
-
-/// The proof from the answer to a send: success, an error, or no answer within `timeout`. An incomplete success shows
-/// nothing.
-fn outcome_of<O, E, A, F>(
-    answer: Option<Result<O, SdkError<E, HttpResponse>>>,
-    timeout: Duration,
-    shown: impl FnOnce(O) -> Option<A>,
-    classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
-) -> SendOutcome<A, F> {
-    match answer {
-        None => SendOutcome::Unknown(no_answer(timeout)),
-        Some(Ok(output)) => shown(output).map_or_else(unsaid, SendOutcome::Applied),
-        Some(Err(error)) => classify(error),
-    }
-}
-
-fn unsaid<A, F>() -> SendOutcome<A, F> {
-    SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into())
 }

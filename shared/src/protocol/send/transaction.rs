@@ -1,6 +1,6 @@
 //! Transactions and batches: many items in one request, with one proof about all of them.
 
-use super::classify::{unanswered, unmodelled};
+use super::classify::{by_code, unanswered};
 use super::outcome::SendOutcome;
 use crate::error::Source;
 use crate::protocol::condition::{Action, ConditionalWrite};
@@ -132,18 +132,8 @@ pub(super) fn classify_transact_write_items(
                 }
                 error @ E::IdempotentParameterMismatchException(_) => SendOutcome::Mismatch(error.into()),
                 // An earlier send of this transaction is in progress. It may be applied in a moment.
-                error @ (E::TransactionInProgressException(_) | E::InternalServerError(_)) => {
-                    SendOutcome::Unknown(error.into())
-                }
-                error @ (E::ProvisionedThroughputExceededException(_)
-                | E::RequestLimitExceeded(_)
-                | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
-                error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
-                    SendOutcome::Rejected(error.into())
-                }
-                // The model of the service does not name this error. The enum is non-exhaustive, so only the code can
-                // tell.
-                error => unmodelled(status, error),
+                error @ E::TransactionInProgressException(_) => SendOutcome::Unknown(error.into()),
+                error => by_code(status, error),
             }
         }
         other => unanswered(other),
