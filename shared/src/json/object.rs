@@ -1,8 +1,7 @@
 //! [`Object`]: a free-form object within the limits. It can take merge patches.
 
-use super::invalid::{Invalid, pointer_to};
 use super::number::{Decimal, value_of};
-use super::parse::read;
+use super::parse::{Invalid, pointer_to, read};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};

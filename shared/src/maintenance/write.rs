@@ -1,7 +1,7 @@
 //! [`Task`]: the work of a run on a row.
 
 use super::explain::{Kind, kind_of};
-use super::found::Found;
+use super::run::Found;
 use crate::call::Call;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout, Settings};

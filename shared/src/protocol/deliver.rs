@@ -8,10 +8,9 @@ use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
 use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
 use crate::retry::{Conflicts, DualClockDeadline, MIN_SEND_TIME, RetryPolicy, fraction};
-use std::marker;
-use std::mem;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
+use std::{marker, mem};
 use tracing::debug;
 use tracing::instrument::{Instrument, Instrumented};
 

@@ -14,9 +14,8 @@ use crate::protocol::row::Row;
 use crate::protocol::seen_rows::size_of_crowd;
 use crate::protocol::settle::is_in_window;
 use crate::version::{ItemVersion, Versioned};
-use std::fmt;
-use std::mem;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 /// Why an item refused an add. Nothing was written. Each holds the item.
 #[non_exhaustive]

@@ -1,7 +1,7 @@
 //! One logical change to one key. It sends each conditional write until the outcome is proved.
 
+use super::handle::RawTable;
 use super::prepare::{Prepared, Write};
-use super::raw::RawTable;
 use crate::error::Failure;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};

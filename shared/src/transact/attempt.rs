@@ -1,7 +1,6 @@
 //! [`Attempt`]: the items that a decision sees, and the steps that it adds.
 
 use super::reads::{Item, Known, KnownRow, invalid};
-use super::step::Step;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
@@ -11,10 +10,10 @@ use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Stamp};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
-use crate::protocol::refusal::Role;
+use crate::protocol::refusal::{RefusedStep, Role};
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
-use crate::protocol::send::{Address, step};
+use crate::protocol::send::{Address, Reason, step};
 use crate::protocol::settle::{anchors_of, committed};
 use crate::table::prepare::{Prepared, Write, first_version};
 use crate::table::{Add, Record, Table};
@@ -364,5 +363,34 @@ fn size(write: &ConditionalWrite, known: &Known) -> usize {
             let is_named = |name: &String| write.names.values().any(|named| named == name);
             kept(&|name| !is_named(name)) + size_of_attributes(&write.values)
         }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) row: usize,
+    pub(super) role: Role,
+    /// The facts about its table in the record of the row.
+    pub(super) layout: &'static Layout,
+    pub(super) request: TransactWriteItem,
+    pub(super) bytes: usize,
+    /// The same add as an anchor: in a window, and with the write id.
+    pub(super) anchor: Option<(TransactWriteItem, SentWrite)>,
+}
+
+impl Step {
+    pub(super) fn writes(&self) -> Option<usize> {
+        matches!(self.role, Role::Writes(_)).then_some(self.row)
+    }
+
+    /// Becomes a step with the id of the transaction, if it can.
+    pub(super) fn become_anchor(&mut self) {
+        if let Some((request, sent)) = self.anchor.take() {
+            (self.request, self.role) = (request, Role::Writes(sent));
+        }
+    }
+
+    pub(super) fn refused<'a>(&self, reason: &'a Reason) -> RefusedStep<'a> {
+        RefusedStep::new(self.row, self.role, self.layout, reason)
     }
 }

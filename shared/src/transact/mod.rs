@@ -13,7 +13,6 @@
 
 mod attempt;
 mod reads;
-mod step;
 mod transactions;
 
 pub use attempt::Attempt;

@@ -1,8 +1,7 @@
 //! [`Store::transact_with_retry`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Step};
 use super::reads::{Known, Reads};
-use super::step::Step;
 use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;

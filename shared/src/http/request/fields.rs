@@ -1,8 +1,7 @@
 //! [`Fields`]: reads the members of a body one by one, and refuses unknown ones.
 
-use super::id::Id;
-use super::limits::MAX_BODY;
-use super::values::{Ip, past};
+use super::message::MAX_BODY;
+use super::values::{Id, Ip, past};
 use crate::http::problem::Problem;
 use crate::json::{self, Decimal, Object, pointer_to};
 use crate::timestamp::Timestamp;

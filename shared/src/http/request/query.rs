@@ -1,8 +1,7 @@
 //! [`QueryString`]: reads the parameters of a query by name, and refuses unknown ones.
 
-use super::id::Id;
 use super::message::Request;
-use super::values::past;
+use super::values::{Id, past};
 use crate::http::problem::Problem;
 use crate::timestamp::Timestamp;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! The writes that a row remembers, in sentences.
 
-use super::explanation::Explanation;
+use super::Explanation;
 use super::values::{in_words, plural, quoted};
 use crate::protocol::memory::WriteId;
 use aws_sdk_dynamodb::types::AttributeValue;

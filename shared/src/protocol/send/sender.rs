@@ -3,8 +3,7 @@
 
 use super::classify::{classify, classify_read};
 use super::guard::Guard;
-use super::outcome::{ReadOutcome, SendOutcome, no_answer};
-use super::span::record_request;
+use super::outcome::{ReadOutcome, SendOutcome, no_answer, record_request};
 use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, Sort, key_condition};
