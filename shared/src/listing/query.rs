@@ -1,6 +1,6 @@
 //! [`Query`]: names the items of one partition of a table or of an index.
 
-use super::index::{Index, Projection, has_the_keys_of_its_table, shows_all, shows_tombstones};
+use super::index::{Index, Projection, has_the_keys_of_its_table, shows_tombstones};
 use crate::error::Failure;
 use crate::layout::Layout;
 use crate::protocol::condition::{self, Sort};
@@ -110,13 +110,18 @@ impl<T: Record> Table<T> {
     /// it can show.
     pub fn query_index<I: Index<Record = T>>(&self, _: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
         const {
-            assert!(has_the_keys_of_its_table::<I>(), "the keys of the Index do not fit the table of its Record");
+            let index = [Some(I::PARTITION_KEY), I::SORT_KEY];
+            let shown = [Some(<I::Shown as Record>::PARTITION_KEY), <I::Shown as Record>::SORT_KEY];
             assert!(
-                shows_all::<I>(),
+                has_the_keys_of_its_table([Some(T::PARTITION_KEY), T::SORT_KEY], shown, index, I::IS_LOCAL),
+                "the keys of the Index do not fit the table of its Record"
+            );
+            assert!(
+                I::PROJECTION.has_all(index, <I::Shown as Record>::ATTRIBUTES),
                 "the index lacks an attribute of the Record that it shows: show a smaller Record"
             );
             assert!(
-                shows_tombstones::<I>(),
+                shows_tombstones::<T>(index, I::PROJECTION),
                 "the index cannot tell tombstones from items: project the version, the end and the mark of tombstones"
             );
         }
