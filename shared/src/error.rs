@@ -55,8 +55,7 @@ pub enum Failure {
         /// The size limit in bytes.
         limit: usize,
     },
-    /// The row lacks attributes of this crate, breaks their rules, or does not decode. Another program writes to the
-    /// table. Repair the row.
+    /// The row lacks attributes of this crate, breaks their rules, or does not decode. Repair the row.
     #[error("nothing was applied: the stored item is not usable, repair it: {reason}")]
     CorruptItem {
         /// The problem with the row.

@@ -47,8 +47,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 ///
 /// A repeated request has one effect, even if another process handles the repeat hours later. The record with the
 /// answer is committed in the same transaction as the effect, so there is no state "in progress" that a crash would
-/// leave wrong. A request that only creates an item needs no record: with an id from [`derived_id`], the second create
-/// collides with the first.
+/// leave wrong. A request that only creates an item needs no record if the id of the item is from [`derived_id`].
 ///
 /// `A` is the answer that a repeat gets again. It can be any serialisable value, for a consumer of a queue as well as
 /// for an HTTP function. The page of the [crate](crate) has an example.
@@ -79,8 +78,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         Idempotency { records: self.records.in_call(call) }
     }
 
-    /// Returns the first answer to the claim. If there is none, makes the change that `decide` plans and records its
-    /// answer.
+    /// Returns the first answer to the claim. If there is none, makes the change and records its answer.
     ///
     /// Every attempt reads the record together with `reads`, and looks at the record before it calls `decide`.
     ///
@@ -93,8 +91,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
     /// # Errors
     /// [`IdempotencyError::KeyReused`]: the key was used for another payload; use a new key.
     /// [`IdempotencyError::Refused`]: the decision refused; the error holds its reason. [`IdempotencyError::Failed`]:
-    /// repeat the request with the same claim. That also finds out about an unknown outcome, of this call or of an
-    /// earlier copy.
+    /// repeat the request with the same claim. That also finds out about an unknown outcome.
     pub async fn change<R>(
         &self,
         claim: &IdempotencyClaim,
@@ -203,8 +200,7 @@ impl<A> IdempotencyRecord<A> {
         }
     }
 
-    /// The meaning of this record for a request with this payload. An expired record does not count, because TTL
-    /// removes rows late.
+    /// The meaning of this record for a request with this payload. An expired one does not count.
     fn answer_to(self, payload: &str, now: SystemTime) -> Result<Lookup<A>, Failure> {
         if self.expires_at <= epoch_seconds(now) {
             return Ok(Lookup::New);
@@ -219,8 +215,7 @@ impl<A> IdempotencyRecord<A> {
     }
 }
 
-/// An answer as a record has it. An answer in the form of another release may not decode. That matters only if the
-/// record counts.
+/// An answer as a record has it. One of another release may not decode, which matters if the record counts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Kept<A> {
     Answer(A),
@@ -251,8 +246,7 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// How long a record counts: the promised 24 hours plus one for different clocks and for a repeat that was sent in
-    /// time and arrives late.
+    /// How long a record counts: the promised 24 hours plus one for different clocks and late repeats.
     pub const RETENTION: Duration = Duration::from_hours(24 + 1);
 
     /// Creates the claim of a request.

@@ -54,8 +54,7 @@ impl Settings {
         Settings::of(OtherWriters::Nobody, Deletes::Expire, Regions::One)
     }
 
-    /// A table in which TTL removes no tombstones. [`WithoutTtl`] takes who else writes it and in which Regions, and then
-    /// how its deletes go.
+    /// A table in which TTL removes no tombstones. [`WithoutTtl`] takes its other writers, Regions and deletes.
     pub const fn without_ttl() -> WithoutTtl {
         WithoutTtl { other_writers: OtherWriters::Nobody, regions: Regions::One }
     }
@@ -96,8 +95,7 @@ impl Settings {
         Settings { names, ..self }
     }
 
-    /// Sets the version that a create makes: at least 1, which is the default. Take the one with which the other writers
-    /// of the table begin.
+    /// Sets the version that a create makes: at least 1, which is the default. Take that of the other writers.
     #[must_use]
     pub const fn first_version(self, version: u64) -> Self {
         Settings { first_version: version, ..self }
@@ -131,8 +129,7 @@ impl Settings {
         !matches!(self.other_writers, OtherWriters::Nobody) || matches!(self.deletes, Deletes::Remove)
     }
 
-    /// Whether versions may repeat. A write then demands every attribute of the value too, and its copies share the
-    /// token of a transaction.
+    /// Whether versions may repeat. A write then demands every attribute too, and its copies share a token.
     pub(crate) const fn demands_values(&self) -> bool {
         matches!(self.other_writers, OtherWriters::Any)
     }
@@ -216,8 +213,7 @@ impl WithoutTtl {
         Settings::of(self.other_writers, Deletes::Keep, self.regions)
     }
 
-    /// A delete removes the row. The version that it returns is that of no row, and versions start again with the next
-    /// create.
+    /// A delete removes the row. It returns the version of no row; the next create starts again.
     ///
     /// A delete or a create with a lost answer is unknown. A create with a second copy that the network delivers after
     /// the delete, within 15 minutes of the first, is applied again.

@@ -143,8 +143,7 @@ impl<T: LwwRecord> LwwTable<T> {
     /// Source: <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(30 * 24);
 
-    /// Sets how long tombstones are kept, counted from the arrival of the deletion: at least an hour, at most ten
-    /// years.
+    /// Sets how long tombstones are kept after the deletion arrived: at least an hour, at most ten years.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
         LwwTable { table: self.table.with_tombstone_retention(retention) }
@@ -176,8 +175,7 @@ impl<T: LwwRecord> LwwTable<T> {
         Ok(row.as_ref().map(Stored::read).transpose()?.and_then(|stored| stored.live))
     }
 
-    /// Registers the instance with one write, unless a newer instance is registered, or the same or a newer one was
-    /// deleted.
+    /// Registers the instance with one write, unless a newer one is registered, or it or a newer one was deleted.
     ///
     /// # Errors
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: register the instance again, at any time. For all
@@ -262,8 +260,7 @@ pub(crate) fn tombstone<T: LwwRecord>(key: &Key, order_key: &OrderKey, purge_at:
 enum Put<T> {
     /// The write was applied and replaced this row, if there was one.
     Applied(Option<Attributes>),
-    /// This row refused the write. If a source is given, the answer to an earlier send was lost, and that send may have
-    /// been applied.
+    /// This row refused the write. With a source, an earlier send may have been applied.
     Refused(Stored<T>, Option<Source>),
 }
 

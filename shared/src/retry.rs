@@ -60,8 +60,7 @@ pub(crate) struct Conflicts {
     pub(crate) pauses: u32,
     /// Conflicts since the last pause. 1 means that only the first attempt after the pause has lost.
     pub(crate) since_pause: u32,
-    /// The time from the conflict before to the last one. The item was seen then: a pause and the wait for a lost
-    /// answer are part of it.
+    /// The time from the conflict before to the last one. Pauses and waits are part of it.
     pub(crate) observed: Duration,
     pub(crate) round_trip: Duration,
     /// The number of versions that the item moved on between its observation and the last refusal.
@@ -213,8 +212,7 @@ impl RetryPolicy {
     ///    twice in five round trips, there is a crowd, and rule 3 applies at once. One commit alone is no crowd.
     ///
     /// The table shows writers that begin at once on one item, with hops of 5 ms each way. It is simulated with 300
-    /// seeds for a hundred writers (mean; worst) and with 1,000 seeds for the others. `cargo dev bench` measures it
-    /// with the real code.
+    /// seeds for a hundred writers (mean; worst) and with 1,000 seeds for the others.
     ///
     /// | writers | requests per success | mean time |
     /// |---|---|---|

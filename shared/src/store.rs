@@ -33,11 +33,9 @@ impl Store {
     /// average. It is also well within the 30 s of an HTTP API.
     pub const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-    /// Creates a store over this client, with the default policy, the clock of the machine and the randomness of the
-    /// operating system.
+    /// Creates a store over this client, with the default policy, clock and randomness.
     ///
-    /// The SDK's retries are switched off for the requests of this store. A retry that this crate does not see would
-    /// hide a lost answer from it.
+    /// The SDK's retries are switched off for the requests of this store. A retry would hide a lost answer.
     #[must_use]
     pub fn new(client: &Client) -> Self {
         Store { sender: Arc::new(Sender::new(client)), time_limit: Self::TIME_LIMIT, call: None }

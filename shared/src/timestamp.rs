@@ -7,8 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
-/// A moment to the millisecond, from the year 0 to 9999-12-30T22:00:00Z. It is written as RFC 3339 in UTC
-/// with exactly three decimals.
+/// A moment to the millisecond, from the year 0 to 9999-12-30T22:00:00Z. Its text is RFC 3339 in UTC with 3 decimals.
 ///
 /// ```
 /// # fn main() -> Result<(), fencepost::InvalidValue> {
@@ -33,8 +32,7 @@ const INVALID: InvalidValue = InvalidValue::Malformed(Cow::Borrowed(
 impl Timestamp {
     /// Parses an RFC 3339 timestamp with any offset.
     ///
-    /// Refuses fractions finer than a millisecond, instead of cutting them off. Refuses leap seconds, because they
-    /// would become another moment.
+    /// Refuses fractions finer than a millisecond, instead of cutting them off. Refuses leap seconds.
     ///
     /// ```
     /// # fn main() -> Result<(), fencepost::InvalidValue> {
@@ -46,8 +44,7 @@ impl Timestamp {
     /// ```
     ///
     /// # Errors
-    /// [`InvalidValue`] if the text is not RFC 3339, is finer than a millisecond, or is a leap second. Correct the
-    /// text.
+    /// [`InvalidValue`] if the text is not RFC 3339, is finer than a millisecond, or is a leap second.
     pub fn from_rfc3339(text: &str) -> Result<Self, InvalidValue> {
         // The parser of jiff accepts more than the RFC: basic forms, time zones in brackets, hours alone.
         if !is_rfc3339(text.as_bytes()) {
@@ -131,8 +128,7 @@ fn is_rfc3339(text: &[u8]) -> bool {
 }
 
 impl From<SystemTime> for Timestamp {
-    /// Cuts off fractions finer than a millisecond. A time beyond the range of the calendar becomes the nearest one in
-    /// it.
+    /// Cuts off fractions finer than a millisecond. A time beyond the calendar becomes the nearest in it.
     fn from(time: SystemTime) -> Self {
         let millis = match time.duration_since(SystemTime::UNIX_EPOCH) {
             Ok(after) => i64::try_from(after.as_millis()).unwrap_or(LAST_MILLIS).min(LAST_MILLIS),

@@ -1,5 +1,4 @@
-//! Requests from axum, and answers for it. The parsers are those of [`Request`], which give an error the same code and
-//! place everywhere.
+//! Requests from axum, and answers for it. The parsers are those of [`Request`].
 
 use super::preconditions::{IfMatch, Preconditions};
 use super::problem::Problem;
@@ -216,8 +215,7 @@ impl<S: Sync> FromRequestParts<S> for QueryString {
     }
 }
 
-/// An answer for the log: the outcome, with the problem of a refusal or failure. It stands in the extensions of the
-/// answer.
+/// An answer for the log: the outcome or the problem. It stands in the extensions of the answer.
 #[derive(Clone)]
 pub(crate) struct Told {
     #[cfg_attr(not(feature = "lambda-without-tls"), expect(dead_code, reason = "the line about a request has it"))]

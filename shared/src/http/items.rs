@@ -39,8 +39,7 @@ pub trait Resource: Record + Clone + Send + Sync {
 
 /// The items of one table, behind HTTP.
 ///
-/// Each operation takes the parsed demands of a request and returns the response. Problems have the codes of the
-/// [`Resource`].
+/// Each operation takes the parsed demands of a request. Problems have the codes of the [`Resource`].
 #[derive(Clone, Debug)]
 pub struct Items<T> {
     table: Table<T>,
@@ -82,8 +81,7 @@ pub struct DeleteRequest {
 }
 
 impl Request {
-    /// Parses the headers of a creation. `payload` is the parsed content of the body, as in
-    /// [`Request::idempotency_claim`].
+    /// Parses the headers of a creation. For `payload`, see [`Request::idempotency_claim`].
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
@@ -91,8 +89,7 @@ impl Request {
         Ok(CreateRequest { if_absent: self.if_absent()?, claim: self.idempotency_claim(payload)? })
     }
 
-    /// Parses the headers of a change. `payload` is the parsed content of the body, as in
-    /// [`Request::idempotency_claim`].
+    /// Parses the headers of a change. For `payload`, see [`Request::idempotency_claim`].
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.

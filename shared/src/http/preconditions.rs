@@ -95,8 +95,7 @@ pub struct Preconditions<V = ItemVersion> {
 }
 
 impl<V: Validator> Preconditions<V> {
-    /// Answers a conditional GET of an item in this state. Returns 304 if the client has this state, and 200 with the
-    /// body otherwise.
+    /// Answers a conditional GET of an item in this state. The answer is 304 if the client has it, otherwise 200.
     ///
     /// # Errors
     /// `version_conflict` (412) if `If-Match` demands another state.

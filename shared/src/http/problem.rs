@@ -164,8 +164,7 @@ impl Problem {
         Problem { detail: detail.into(), ..problem }
     }
 
-    /// 500: the service failed in a way that no route expects. The client learns nothing internal; the log has the
-    /// source.
+    /// 500: the service failed in a way that no route expects. Only the log has the source.
     pub fn internal(source: impl Into<Source>) -> Self {
         let detail = "the request could not be answered";
         Problem { source: Some(source.into()), ..Self::new(INTERNAL, "internal", detail) }
@@ -272,8 +271,7 @@ impl From<Invalid> for Problem {
     }
 }
 
-/// The problem of a change with an idempotency key. Repeating such a request is safe, and finds out about an unknown
-/// outcome.
+/// The problem of a change with an idempotency key. Repeating such a request is safe.
 impl From<IdempotencyError<Problem>> for Problem {
     fn from(error: IdempotencyError<Problem>) -> Self {
         match error {

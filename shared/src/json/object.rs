@@ -12,8 +12,7 @@ use std::sync::Arc;
 /// The most levels of a free-form object, counting itself. A `DynamoDB` item keeps that many.
 ///
 /// A plain value is a level too: `{"a":1}` has two. An object or array counts one more level, even an empty one: it may
-/// stand on level 31 at most. `DynamoDB` Local rejects an object on level 32 with any content. An item must not depend
-/// on the engine.
+/// stand on level 31 at most. `DynamoDB` Local rejects an object on level 32 with any content.
 pub const MAX_DEPTH: usize = 32;
 const MAX_NAME: usize = 255;
 
@@ -97,8 +96,7 @@ impl Object {
         Object::of_text(raw(&members))
     }
 
-    /// Applies a merge patch (RFC 7396). The result is within the limits of depth and names, because the object and the
-    /// patch are.
+    /// Applies a merge patch (RFC 7396). The result is within the limits of depth and names.
     #[must_use]
     pub fn merged(&self, patch: &Object) -> Self {
         Object::of_text(merged(Some(&self.0), &patch.0))

@@ -1,5 +1,4 @@
-//! [`parse`]: text to JSON without loss and without guessing. Numbers are exact, names are unique, and depth is
-//! bounded.
+//! [`parse`]: text to JSON without loss. Numbers are exact, names are unique, depth is bounded.
 
 use super::number::{Decimal, value_of};
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
@@ -7,8 +6,7 @@ use serde_json::{Map, Value};
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-/// The depth at which parsing stops. It is more than any valid body has, and less than the limit of `serde_json`, which
-/// is 128.
+/// The depth at which parsing stops. More than a valid body has, less than 128, the limit of `serde_json`.
 const MAX_PARSE_DEPTH: usize = 64;
 
 /// The most values of a body: members of objects and elements of arrays, at any depth. A value may take a hundred times

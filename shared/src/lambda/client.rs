@@ -1,8 +1,7 @@
 //! The `DynamoDB` client of a function. Lambda puts all its settings into the environment.
 //!
 //! The default chain of `aws_config` would also look at profiles, SSO, containers and the metadata of the machine. A
-//! function on Lambda has none of these, and would pay for them with 0.8 MB of program (`docs/decisions.md`, "Start-up
-//! and size").
+//! function on Lambda has none of these, and would pay with 0.8 MB of program (`docs/decisions.md`).
 
 use super::https::https_client;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;

@@ -22,8 +22,7 @@ const ANONYMOUS: &str = "anonymous";
 
 /// Parses the payload of an event.
 ///
-/// The runtime could do it too. It would track the path to every member for its error message, which takes 60 KB of
-/// every function.
+/// The runtime could do it too. It would track the path to every member, which takes 60 KB of every function.
 pub(super) fn read<T: DeserializeOwned>(event: LambdaEvent<Box<RawValue>>) -> Result<LambdaEvent<T>, Error> {
     Ok(LambdaEvent::new(serde_json::from_str(event.payload.get())?, event.context))
 }

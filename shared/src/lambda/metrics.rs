@@ -1,5 +1,4 @@
-//! The line about a request or a batch. It is a log line that carries metrics in the embedded metric format of
-//! `CloudWatch`.
+//! The line about a request or a batch. It carries metrics in the embedded metric format.
 //!
 //! `CloudWatch` makes metrics of the numbers that the member `_aws` names. The function sends nothing itself. Source:
 //! <https://docs.aws.amazon.com/AmazonCloudWatch/latest/monitoring/CloudWatch_Embedded_Metric_Format_Specification.html>
@@ -125,8 +124,7 @@ impl Reporter {
         }
     }
 
-    /// The line, unless the level filters it out. Lambda drops lines below its level. So with metrics, the line takes
-    /// that level at least.
+    /// The line, unless the level filters it out. Lambda drops lines below its level. So a line with metrics takes it.
     pub(super) fn line(&self, report: Report, now: Timestamp) -> Option<Value> {
         let is_cold = self.is_cold.swap(false, Relaxed);
         if self.namespace.is_none() && report.severity < self.threshold {

@@ -52,8 +52,7 @@ impl XRay {
     }
 }
 
-/// The subsegment of a send. `None` if the trace is not sampled. `header` has the form
-/// `Root=1-…;Parent=…;Sampled=1`.
+/// The subsegment of a send. `None` if it is not sampled. `header`: `Root=1-…;Parent=…;Sampled=1`.
 fn subsegment(id: u64, header: &str, send: &Noted, end: SystemTime) -> Option<Value> {
     let part = |name: &str| header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
     if part("Sampled") != Some("1") {

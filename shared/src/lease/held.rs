@@ -140,8 +140,7 @@ async fn beside<W: Future, N: Future>(
     mut work: Pin<&mut W>,
     other: N,
 ) -> Result<N::Output, Option<W::Output>> {
-    // Work that is always ready would use up the budget of the task and starve the renewal. So the renewal does not
-    // share this budget.
+    // Work that is always ready would use up the budget of the task and starve the renewal. So the renewal has its own.
     let mut other = pin!(tokio::task::coop::unconstrained(other));
     poll_fn(|context| {
         if lease.remaining().is_zero() {

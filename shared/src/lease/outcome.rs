@@ -30,8 +30,7 @@ impl fmt::Display for LeaseHeld {
 /// Why a renewal or a release was refused: the lease is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LeaseLost {
-    /// The key has no row: the lease was never acquired, or TTL removed its row long after it was last held. Acquire
-    /// it.
+    /// The key has no row: the lease was never acquired, or TTL removed it long ago. Acquire it.
     NotFound,
     /// The lease is not held under this token, and never will be again. Acquire it again before anything else.
     Fenced,

@@ -21,12 +21,10 @@ impl LeaseTerms {
     /// long for the answer.
     pub const RENEWAL_TAKES: Duration = Duration::from_millis(450);
 
-    /// A lease of this length, renewed after half of it. It costs two requests per length, and leaves half of it for
-    /// failed renewals.
+    /// A lease of this length, renewed after half of it. It costs two requests per length.
     ///
     /// # Errors
-    /// [`InvalidValue`]: half of the length is less than a renewal may need, or the length is more than a day. Choose
-    /// another length.
+    /// [`InvalidValue`]: half of the length is less than a renewal may need, or the length is more than a day.
     pub fn new(length: Duration) -> Result<Self, InvalidValue> {
         Self::renewed_after(length, length / 2)
     }

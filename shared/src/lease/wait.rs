@@ -17,8 +17,7 @@ impl Leases {
     ///
     /// While it waits, it looks at the lease at most 3 times per lease length. It looks when the lease of the holder
     /// ends, if that is soon. Otherwise it looks at a random time in each half of a length, because the lease may be
-    /// released early. The wait comes on top of the time limit of the store; the deadline of a [`Call`](crate::Call) ends
-    /// both.
+    /// released early. The wait comes on top of the store's time limit; the end of a [`Call`](crate::Call) ends both.
     ///
     /// # Errors
     /// See [`Leases::acquire`]. [`Error::Refused`]: the lease was still held at the end of `timeout`.

@@ -72,8 +72,7 @@ use crate::table::Record;
 pub trait Index {
     /// The `Record` of the table.
     type Record: Record;
-    /// The type shown by a query of this index: the `Record` of the table, or one with fewer attributes and the same
-    /// keys.
+    /// The type shown by a query: the `Record` of the table, or one with fewer attributes and the same keys.
     type Shown: Record;
     /// The name of the index.
     const NAME: &'static str;
@@ -82,8 +81,7 @@ pub trait Index {
     /// The name of its sort key attribute, if it has one.
     const SORT_KEY: Option<&'static str> = None;
     /// Whether it is a local index. A local index has the partitions of the table in another order, with strongly
-    /// consistent reads. A global one has partitions of its own. Its rows may lag behind those of the table, usually by
-    /// less than a second.
+    /// consistent reads. A global one has partitions of its own. Its rows lag behind those of the table.
     const IS_LOCAL: bool = false;
     /// Its attributes beside its keys and those of the table.
     const PROJECTION: Projection = Projection::All;

@@ -92,9 +92,8 @@ impl<T: Record> Pages<T> {
     /// because deleted items take room until they are removed.
     ///
     /// # Errors
-    /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that
-    /// cannot be read is [`Failure::CorruptItem`] with its key: repair it. After an error, the same page is asked for
-    /// again.
+    /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that cannot be read
+    /// is [`Failure::CorruptItem`] with its key: repair it. The next call asks again.
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>, Error<InvalidCursor>> {
         let query = &self.query;
         let call = &query.store.call();

@@ -106,8 +106,7 @@ impl<T: Record> Table<T> {
         self.query_for(partition.into())
     }
 
-    /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for the attributes that
-    /// it can show.
+    /// A query for the items of an index with this partition key. Sends nothing. See [`Index`].
     pub fn query_index<I: Index<Record = T>>(&self, _: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
         const {
             let index = [Some(I::PARTITION_KEY), I::SORT_KEY];

@@ -94,8 +94,7 @@ impl fmt::Display for WrongTable {
 }
 
 impl Store {
-    /// One task on all rows of the table with this name. `key` has the name of the partition key, and of the sort key if
-    /// there is one. Sends nothing.
+    /// One task on all rows of the table with this name. `key` has the names of its key. Sends nothing.
     ///
     /// # Panics
     /// If `key` has no name.
@@ -159,9 +158,8 @@ impl Run {
     /// explanations if the task is to explain, and otherwise the damaged ones. Returns `None` after the last page.
     ///
     /// # Errors
-    /// [`Error::Refused`]: the task is not for this table. [`Error::Failed`]: rows before this one may be written already.
-    /// Call it again, for the same page, if the failure [is retryable](Failure::is_retryable) or its outcome is unknown; else
-    /// correct the set-up.
+    /// [`Error::Refused`]: the task is not for this table. [`Error::Failed`]: rows before this one may be written
+    /// already. Call it again if the failure [is retryable](Failure::is_retryable) or unknown; else correct the set-up.
     pub async fn next_page(&mut self) -> Result<Option<Vec<Explained>>, Error<WrongTable>> {
         let after = match &self.position {
             Position::Start => None,
@@ -247,8 +245,7 @@ async fn join(writing: &mut JoinSet<Result<Written, Failure>>, found: &mut Found
 
 /// The findings and changes of a [`Run`](super::Run) so far.
 ///
-/// A run that was interrupted in a page reads that page again. Rows that it had written by then are counted as they are
-/// at the second read.
+/// A run that was interrupted in a page reads it again, and counts its rows as they are then.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct Found {
@@ -266,8 +263,7 @@ pub struct Found {
     pub damaged: u64,
     /// Rows that the run has written or removed. In a dry run, those that it would write or remove.
     pub written: u64,
-    /// Rows that changed between the read and the write. If they still needed the write, they were written as they were
-    /// by then.
+    /// Rows that changed between the read and the write. Where needed, they were written again.
     pub changed_meanwhile: u64,
     /// Rows that were removed between the read and the write.
     pub removed_meanwhile: u64,

@@ -19,8 +19,7 @@ use std::time::Duration;
 /// How long one row is written to, before the run ends with a failure.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The work of a run on the rows of a table. Each write is conditional: it never overwrites a change of another writer
-/// to the table at the same time.
+/// The work of a run on the rows of a table. Each write is conditional: it overwrites no change of another writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Task {

@@ -59,8 +59,7 @@ impl Attempts {
         self.open.iter().any(|open| open.id == id)
     }
 
-    /// Whether a burn followed the attempt with this id. A burned attempt is not open, and the change goes on under
-    /// another id.
+    /// Whether a burn followed the attempt with this id. The change goes on under another id.
     pub(crate) fn is_burned(&self, id: WriteId) -> bool {
         self.id != id && !self.is_open(id)
     }
@@ -82,8 +81,7 @@ impl Attempts {
         self.open.iter().map(OpenAttempt::rows).collect()
     }
 
-    /// Takes an open attempt not excluded by a transaction with writes to these rows, because none of them would
-    /// remember it.
+    /// Takes an open attempt that none of these rows would remember. So a transaction on them does not exclude it.
     pub(crate) fn take_one_beside(&mut self, writes: &[usize]) -> Option<OpenAttempt> {
         let index = self.open.iter().position(|open| !writes_to(writes, &open.rows()))?;
         Some(self.open.swap_remove(index))
@@ -107,8 +105,7 @@ impl Attempts {
         unseen.filter_map(|rows| rows.first().copied()).collect()
     }
 
-    /// Judges the open attempts by a row just shown. Finds the one already applied, and drops those with no chance
-    /// left.
+    /// Judges the open attempts by a row just shown. Finds the applied one, and drops the dead ones.
     pub(crate) fn judge(&mut self, row: usize, seen: Option<&SeenRow>, now: SystemTime) {
         let landed = &mut self.landed;
         self.open.retain_mut(|open| {

@@ -3,8 +3,7 @@
 //! A write of one row is a change of one step; a transaction is a change of several. For both, `settle.rs` decides the
 //! next action after a refusal, by the verdict of `refusal.rs`.
 //!
-//! From a refusal to an answer: the refusing rows give a `Verdict`, the verdict gives an `After`, which ends as
-//! `Settled`.
+//! The refusing rows give a `Verdict`, the verdict gives an `After`, which ends as `Settled`.
 
 use super::attempts::Attempts;
 use super::batch::read_rows;

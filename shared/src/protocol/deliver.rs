@@ -40,8 +40,7 @@ pub(crate) struct Delivery<'a> {
 pub(crate) struct Refusal<F> {
     /// The row or the reasons of the refusal.
     pub by: F,
-    /// Set if another send of the write may have been applied, or may still be: its answer was lost or is still
-    /// awaited.
+    /// Set if another send may have been applied, or may still be: its answer was lost or is still awaited.
     pub pending: Option<Source>,
 }
 
@@ -98,8 +97,7 @@ impl<'a> Delivery<'a> {
     /// Sends one write until an answer proves the outcome: the write is shown as applied, or the last send was refused.
     /// If the previous attempt lost a race, waits first.
     ///
-    /// If a send is not answered soon, an identical one follows, and both are awaited. The first answer with a proof
-    /// decides.
+    /// If a send is not answered soon, an identical one follows, and both are awaited. The first proof decides.
     ///
     /// After a lost answer, a send stays *pending* until a refusal is judged, because the answer to a resend speaks
     /// only of the resend. A send still in flight at a refusal is pending too. While a send is pending, the loop ends
@@ -116,8 +114,7 @@ impl<'a> Delivery<'a> {
         self.deliver(&|sent| Box::pin(send(sent))).await
     }
 
-    /// Sends a write of one row [until its outcome is proved](Delivery::until_proved). Returns the row shown by the
-    /// answer.
+    /// Sends a write of one row [until its outcome is proved](Delivery::until_proved). Returns the shown row.
     pub(crate) async fn write(
         &mut self,
         table: &str,
@@ -186,8 +183,7 @@ impl<'a> Delivery<'a> {
                 SendOutcome::Mismatch(source) => sends.mismatch(source),
             }
             if sends.rejected.is_none() {
-                // The pause leaves time for one more send before the deadline, which may prove the outcome of the last
-                // one.
+                // The pause leaves time for one more send, which may prove the outcome of the last one.
                 let pause = sends.patience.pause(self.sender.rng.next_u64());
                 race.send_after(pause.min(self.call.deadline().remaining() / 2));
             } else if !race.is_in_flight() {
@@ -307,8 +303,7 @@ impl Sends {
     }
 }
 
-/// Reads until an answer arrives or time is up. If a read is not answered soon, an identical one follows, and both are
-/// awaited.
+/// Reads until an answer arrives or time is up. A second one hedges a late one.
 pub(crate) async fn until_read<A, S>(sender: &Sender, call: &Call, read: impl Fn(Duration) -> S) -> Result<A, Failure>
 where
     S: Future<Output = ReadOutcome<A>>,
@@ -354,8 +349,7 @@ where
     }
 }
 
-/// Waits before the next read. `reads` counts the reads so far. Fails with `source` if no time would be left for an
-/// answer.
+/// Waits before the next read. Fails with `source` if no time would be left for an answer.
 pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, source: Source) -> Result<(), Failure> {
     let pause = RetryPolicy::resend_pause(reads, sender.rng.next_u64());
     if !has_time_to_read(call, pause) {

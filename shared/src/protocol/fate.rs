@@ -30,8 +30,7 @@ pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) 
 
 /// Judges an open attempt by a later row. It was refused, with nothing pending, and might still be applied. *Open*: it
 /// was not applied so far, as far as a row can tell. Where rows may vanish, a row created by the attempt may be gone
-/// again. *Unproved*: a copy of it may have been applied and then forgotten by the row. For `is_soon`, see
-/// [`may_still_land`].
+/// again. *Unproved*: a copy of it may have been applied and then forgotten by the row.
 #[must_use]
 pub fn judge_open(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Verdict {
     match judge(open, seen) {

@@ -6,8 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The most sends of one request in flight together. A third would rarely help, and would triple the load on an already
-/// slow table.
+/// The most sends of one request in flight together. A third would triple the load on a slow table.
 const MAX_IN_FLIGHT: usize = 2;
 
 /// The sends of one request now in flight. `N` is the caller's note about each.
@@ -61,8 +60,7 @@ impl<S: Future, N> Race<S, N> {
                     let ended = self.flights.remove(index);
                     return Poll::Ready(Some((outcome, ended.note)));
                 }
-                // The first poll has built, signed and handed over the request. This takes only the function's own
-                // time. So the timer starts here.
+                // The first poll has built, signed and handed over the request. So the timer starts here.
                 if let Some(after) = flight.hedge_after.take() {
                     timer.set(Some(sleep(after)));
                 }

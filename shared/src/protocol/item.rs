@@ -63,8 +63,7 @@ fn size_of(value: &AttributeValue) -> usize {
     }
 }
 
-/// A digest of the attributes with these names: the same if and only if they have the same values. A missing attribute
-/// differs from every value.
+/// A digest of the attributes with these names, the same only for the same values. Missing differs from every value.
 pub(crate) fn digest(attributes: &Attributes, names: &[&str]) -> [u8; 16] {
     let mut names = names.to_vec();
     names.sort_unstable();

@@ -136,8 +136,7 @@ fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
     Failure::CorruptItem { reason }
 }
 
-/// The error for a row with an unreadable memory. It names stored format 1, with the ids of recent writes in 16
-/// numbered slots.
+/// The error for a row with an unreadable memory. Stored format 1 had 16 numbered slots.
 fn corrupt_memory(names: &Names, attributes: &Attributes) -> Failure {
     let Names { writes, incarnation, .. } = names;
     let is_slot = |value: &AttributeValue| value.is_b();

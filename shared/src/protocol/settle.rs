@@ -65,8 +65,7 @@ pub fn after(verdict: Verdict, facts: Facts) -> After {
     }
 }
 
-/// Whether a burn of a write would prove something after its row refused it with this verdict. `None` stands for a row
-/// not shown.
+/// Whether a burn of a write would prove something after a refusal with this verdict, or `None` for a row not shown.
 ///
 /// A shown row without proof has forgotten the id, or is another row. It would refuse the burn too.
 #[must_use]

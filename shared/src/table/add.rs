@@ -76,8 +76,7 @@ impl<const N: usize> From<[&str; N]> for AddPath {
 pub struct Added<T> {
     /// The version made by the add.
     pub at: ItemVersion,
-    /// The item as the answer shows it. If an answer was lost, it may show later changes too. `None` if the item was
-    /// deleted since.
+    /// The item as the answer shows it. It may show later changes too. `None` if it was deleted.
     pub item: Option<Versioned<T>>,
 }
 
@@ -106,8 +105,7 @@ impl Add {
     }
 
     /// Sets an attribute by the range of the result of the number at `path`. The path leads to one of the numbers of
-    /// this add; its amount must be whole. Ranges must not overlap. A result outside all of them is refused. An empty
-    /// range is left out.
+    /// this add; its amount must be whole. Ranges must not overlap. A result outside all of them is refused.
     ///
     /// The library guesses the range from the number seen last. A wrong guess is refused and costs one more request.
     #[must_use]
@@ -159,8 +157,7 @@ impl Add {
         self
     }
 
-    /// Names a state in which the item was seen. The add then needs no read, even if this process does not know the
-    /// item.
+    /// Names a state in which the item was seen. The add then needs no read.
     #[must_use]
     pub fn seen(mut self, at: ItemVersion) -> Self {
         self.seen = Some(at);
@@ -233,8 +230,7 @@ pub enum Stand {
 }
 
 impl Add {
-    /// How an item stands to this add, as far as this can be told without `DynamoDB`. `passed`: the row has left the
-    /// window.
+    /// How an item stands to this add, as far as can be told here. `passed`: the row has left the window.
     pub(crate) fn stand(&self, item: &Attributes, passed: bool) -> Stand {
         let Addition { numbers, equal, missing, .. } = &self.addition;
         let mut is_clear = true;

@@ -187,8 +187,7 @@ impl AddChange<'_> {
             let stand = add.stand(&row.attributes, !is_in_window(&attempt.sent, row.at));
             let goes_on = match stand {
                 Stand::Takes | Stand::WindowPassed => true,
-                // The burn showed a later state than the refusal, or the add demanded other values than those of the
-                // row.
+                // The burn showed a later state than the refusal, or the add demanded other values.
                 Stand::Unclear => {
                     self.change.attempts.is_burned(attempt.sent.id)
                         || (layout.demands_values() && seen.as_deref().is_some_and(differs))

@@ -61,8 +61,7 @@ impl<T: Record> Table<T> {
         self.with(|raw| raw.tombstone_retention = retention.clamp(least, most))
     }
 
-    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each. The memory of a store
-    /// takes at most 16 MB of heap.
+    /// Makes this client remember items as it saw them last, up to 16 KB each. They take at most 16 MB of heap in all.
     ///
     /// A change then decides on the remembered item and sends its write at once, without a read. If the item has moved
     /// on, the write is refused, and the change is decided again on the item in the refusal. A kept item, a refusal and
@@ -87,15 +86,13 @@ impl<T: Record> Table<T> {
     /// write. It is still applied. Only `require` excludes it.
     ///
     /// All programs that write an item must write it under leases of one key. A write without a token is not checked,
-    /// and leaves the remembered token alone. A create on a free key is never refused, because nothing is remembered
-    /// there.
+    /// and leaves the remembered token alone. A free key refuses no create.
     #[must_use]
     pub fn fenced_by(&self, token: &FencingToken) -> Self {
         self.clone().with(|raw| raw.fence = Some(token.number()))
     }
 
-    /// Returns the table for this call: operations end at the call's deadline and count in its tally, as after
-    /// [`Store::in_call`].
+    /// Returns the table for this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         self.clone().with(|raw| raw.store = raw.store.in_call(call))
@@ -120,8 +117,7 @@ impl<T: Record> Table<T> {
         self.raw.store.call()
     }
 
-    /// The attributes of the key. Each operation on an item begins with them. So the fields of its type are checked
-    /// here.
+    /// The attributes of the key. Each operation begins with them, so fields are checked here.
     pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
         Self::check_fields()?;
         key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
@@ -209,8 +205,7 @@ impl RawTable {
         Ok(row)
     }
 
-    /// Sends a write of one item. Where versions may repeat, it goes as a transaction of one step: `DynamoDB` then applies
-    /// no copy with the same token again.
+    /// Sends a write of one item. Where versions may repeat, it is a transaction, of which no copy is applied again.
     pub(crate) async fn send(
         &self,
         write: ConditionalWrite,

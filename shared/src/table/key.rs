@@ -5,8 +5,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
-/// The key of one item: a partition part, with a sort part if the table has one. A part is a [`KeyPart`]: a text, a
-/// whole number or bytes.
+/// The key of one item: a partition part, with a sort part if the table has one. See [`KeyPart`].
 ///
 /// Operations take any of these as a key: a part, a pair of partition and sort part, or another key.
 ///

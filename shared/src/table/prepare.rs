@@ -194,8 +194,7 @@ fn too_long_add() -> Failure {
     Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() }
 }
 
-/// The attributes of a tombstone beside the key and those of this crate. None of them may come back to life with the
-/// next value.
+/// The attributes of a tombstone beside the key and those of this crate. None may come back to life.
 fn leftovers(layout: &Layout, row: &Row) -> Attributes {
     let (ours, keys) = (layout.names.all(), [Some(layout.partition_key), layout.sort_key]);
     let mut attributes = row.attributes.clone();

@@ -126,8 +126,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// delete. A create on the tombstone of the item removes them.
     const ATTRIBUTES: &'static [&'static str];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
-    /// after this time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
-    /// it too.
+    /// after this time. It is then the TTL attribute instead of `_purgeAt`, and tombstones have it too.
     ///
     /// Values should end at least 20 minutes after each write. If TTL removes the row earlier, a second copy of its
     /// create may still arrive and create it again. If the answer to a create of such a value is lost, the outcome is
@@ -172,8 +171,7 @@ pub trait Record: Serialize + DeserializeOwned {
         Ok(serde_dynamo::from_item(Self::own_attributes(attributes, &[]))?)
     }
 
-    /// The attributes in `ATTRIBUTES` except those in `except`, for a [`Record::decode`] with another way to read
-    /// these.
+    /// The attributes in `ATTRIBUTES` except those in `except`, for a [`Record::decode`] of your own.
     #[must_use]
     fn own_attributes(attributes: &Attributes, except: &[&str]) -> Attributes {
         let names = Self::ATTRIBUTES.iter().filter(|name| !except.contains(*name));

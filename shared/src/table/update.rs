@@ -219,8 +219,7 @@ impl<T: Record> Table<T> {
         Err(Self::conflict(current)?)
     }
 
-    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns the version made by the
-    /// delete.
+    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns its version.
     ///
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Failed`]: see [`Failure`].

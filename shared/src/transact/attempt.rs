@@ -26,8 +26,7 @@ use std::time::SystemTime;
 /// The most bytes of all items of a transaction together (`DynamoDB` quota).
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// The most heap, in bytes, of a row to keep while its write is on its way. 400 KB of tiny values take 60 times as
-/// much.
+/// The most heap, in bytes, of a row to keep while its write is on its way. Tiny values take 60 times their size.
 const MOST_KEPT: usize = 4 * 1024 * 1024;
 
 /// One observe-decide-write round over several items: the observed items with the steps so far.
@@ -211,8 +210,7 @@ impl Attempt {
         Ok(self.write(item.row, prepared)?.version)
     }
 
-    /// Adds a step without a write. It demands that the key is still in the observed state: at the same version or
-    /// without a row.
+    /// Adds a step without a write. It demands that the key is still as observed.
     ///
     /// # Errors
     /// [`Failure::InvalidTransaction`]: the item was not read, or has a step already; correct the decision.

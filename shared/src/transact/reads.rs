@@ -45,8 +45,7 @@ impl Reads {
     }
 
     /// Adds an item to read before the first decision, unless the client remembers it ([`Table::remembering_items`]). A
-    /// decision to write may rest on a remembered item. Before any other answer, the item is read and the decision is
-    /// made again.
+    /// decision to write may rest on a remembered item. Before any other answer, it is read and decided on again.
     pub fn remembered<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         let item = self.item(name, table, key);
         if let Some(row) = self.rows.last_mut().filter(|_| self.failure.is_none())
@@ -181,8 +180,7 @@ pub(super) struct KnownRow {
     pub(super) layout: &'static Layout,
     pub(super) retention: Duration,
     pub(super) fence: Option<u64>,
-    /// Whether it is read before the first decision. Otherwise it is read if other items are, or becomes known when one
-    /// of its steps is refused.
+    /// Whether it is read before the first decision. Otherwise it is read along, or shown by a refusal.
     pub(super) is_read_first: bool,
     pub(super) remembers_items: bool,
     pub(super) known: Known,

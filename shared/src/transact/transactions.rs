@@ -22,8 +22,7 @@ use tracing::debug;
 impl Store {
     /// Reads the items, decides, and applies all steps of the decision in one transaction, or none. After a conflict,
     /// decides again on the items in the refusal. Sends one `BatchGetItem`, then one `TransactWriteItems` per attempt.
-    /// An item of more than 4 MB in memory is not kept while its write is on its way; it is read again if another step
-    /// is refused.
+    /// An item of more than 4 MB in memory is not kept while its write is on its way; it may be read again.
     ///
     /// `decide` adds steps to the attempt. It must be pure. `Ok(answer)` applies them all or none, then becomes the
     /// answer of the call. Without a step, nothing is sent. `Err(Error::Refused(reason))` writes nothing and becomes
@@ -36,8 +35,7 @@ impl Store {
     /// check nothing. If another copy of the same request may be at work, read again before you believe a refusal.
     ///
     /// A refused attempt may still be applied by a second copy, as when only an add refused it. The next attempt
-    /// excludes it. This costs a write of its own if the new decision writes to none of the items of the refused
-    /// attempt.
+    /// excludes it. This costs a write of its own if the new decision writes to none of the same items.
     ///
     /// The page of the [crate](crate) has an example with a refusal. If the decision never refuses, the only error is a
     /// failure. So `?` makes it a [`Failure`]:
@@ -126,8 +124,7 @@ fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Op
     }
 }
 
-/// Sends the steps until it is proved whether they were applied. If they were not, the attempt then knows the refusing
-/// rows.
+/// Sends the steps until it is proved whether they were applied. If not, the attempt knows the refusing rows.
 async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bool, Failure> {
     let steps = attempt.take_steps()?;
     let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
@@ -247,8 +244,7 @@ async fn read(delivery: &Delivery<'_>, attempt: &mut Attempt, rows: Vec<usize>) 
     Ok(())
 }
 
-/// A row in a refusal. If it is unreadable, and others must be read because an earlier attempt may have been applied,
-/// nothing is proved.
+/// A row in a refusal. If it is unreadable and `unseen` rows may show an earlier attempt, nothing is proved.
 fn readable(layout: &Layout, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
     Known::of(layout, item)
         .map_err(|failure| if unseen.is_empty() { failure } else { Failure::OutcomeUnknown { source: failure.into() } })

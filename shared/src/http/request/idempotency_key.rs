@@ -49,8 +49,7 @@ impl Request {
     /// process draws. With them a repeat would be another payload, and so 422.
     ///
     /// Equal requests must have equal texts. So numbers in `payload` must be in their one notation and members in one
-    /// order, as those of an [`Object`](crate::json::Object) are. Nothing is made of the payload of a request without a
-    /// key.
+    /// order, as those of an [`Object`](crate::json::Object) are.
     ///
     /// # Errors
     /// `invalid_idempotency_key`, `caller_unknown`; `internal` if [`Request::route`] is empty.

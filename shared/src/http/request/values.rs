@@ -9,8 +9,7 @@ use std::time::Duration;
 /// How far a past moment may lie ahead of our clock: 5 minutes, because clocks differ.
 const MAX_AHEAD: Duration = Duration::from_mins(5);
 
-/// An IPv4 or IPv6 address, in the one notation in which it is stored: RFC 5952 for IPv6, and IPv4 for an IPv4-mapped
-/// IPv6 address (`::ffff:192.0.2.1`).
+/// An IPv4 or IPv6 address, in the one notation in which it is stored: RFC 5952, and IPv4 for `::ffff:192.0.2.1`.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ip(IpAddr);
 

@@ -5,8 +5,7 @@ use super::values::{in_words, plural, quoted};
 use crate::protocol::memory::WriteId;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-/// The most writes that a row remembers under any [`Record`](crate::Record), plus those that one write may leave
-/// behind.
+/// The most writes that a row remembers under any [`Record`](crate::Record), and those left by one.
 const MOST_REMEMBERED: usize = 128 + 4;
 /// How many of the writes that it remembers are named.
 const NAMED: usize = 5;

@@ -124,8 +124,7 @@ pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> E
     }
 }
 
-/// The kind of a row, with the row as the operations of this crate read it. They can read neither leases and mappings
-/// nor damaged rows.
+/// The kind of a row, with the row as the operations read it: neither leases and mappings nor damaged rows.
 pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<Row, Failure>) {
     let has = |name: &str| attributes.contains_key(name);
     let Names { incarnation, buried, .. } = layout.names;

@@ -35,8 +35,7 @@ pub(crate) struct AddedNumber {
     pub high: String,
 }
 
-/// Adds to numbers of a live item in the demanded window. Raises the version and stores the id. Adopts a foreign row.
-/// Returns the new row.
+/// Adds to numbers of a live item in the demanded window, and stores the id. Adopts a foreign row. Returns the new row.
 pub(crate) fn add_within(
     key: Attributes,
     demand: &Demand<'_>,
@@ -66,8 +65,7 @@ pub(crate) fn add_within(
     fenced(write, demand.names(), stamp.fence)
 }
 
-/// Adds to numbers of a live item at any version. Raises the version, but leaves no id. So the add cannot be recognised
-/// later.
+/// Adds to numbers of a live item at any version. Leaves no id. So the add cannot be recognised later.
 pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.add(addition, layout);

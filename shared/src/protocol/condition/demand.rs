@@ -40,8 +40,7 @@ impl<'a> Demand<'a> {
         is_enough.then_some(Demand { layout, at, window: 1, has_version: true, values: None })
     }
 
-    /// The same row, at any version in the window of adds. A foreign row has no window, and neither has a row with
-    /// demanded values.
+    /// The same row, at any version in the window of adds. A foreign row and demanded values have no window.
     pub(crate) fn in_window(self) -> Self {
         let is_exact = self.is_foreign() || self.values.is_some();
         Demand { window: if is_exact { 1 } else { self.layout.window }, ..self }

@@ -20,8 +20,7 @@ pub struct Sort {
     pub(crate) end: Option<AttributeValue>,
 }
 
-/// The text of a key condition, with its names and values: the rows with this value of the partition key and a sort key
-/// within the bound, if there is one.
+/// The text of a key condition, with its names and values.
 pub(crate) fn key_condition(
     (name, value): &(&'static str, AttributeValue),
     sort: Option<&(&'static str, Sort)>,

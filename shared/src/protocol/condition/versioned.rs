@@ -104,8 +104,7 @@ fn change(demand: &Demand<'_>, stamp: &Stamp<'_>, diff: &Diff) -> Expression {
     expression
 }
 
-/// Gives the row another incarnation, if it is still as it was read. Leaves the rest of an item or a tombstone as it
-/// is.
+/// Gives the row another incarnation, if it is still as it was read, and changes nothing beside it.
 pub(crate) fn restamp_at(
     layout: &Layout,
     key: Attributes,

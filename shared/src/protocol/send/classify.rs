@@ -71,8 +71,7 @@ pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A
             _,
         )
         | (Some(_), 400..=499) => SendOutcome::Rejected(error.into()),
-        // DynamoDB always gives a code. So an answer without one is not from DynamoDB. A 5xx may come after the work is
-        // done.
+        // DynamoDB always gives a code. An answer without one is not from DynamoDB. A 5xx may follow the work.
         _ => SendOutcome::Unknown(error.into()),
     }
 }
@@ -90,8 +89,7 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
 }
 
 /// Whether an established connection broke before the answer came. Neither a timeout nor a failed connect counts. The
-/// connector gives a kind to two errors other than I/O errors by name: both stand for a connection closed by the other
-/// side.
+/// connector names two errors beside those of I/O: the other side has closed the connection.
 fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     match error {
         SdkError::DispatchFailure(failure) => (failure.is_io() || failure.as_other().is_some()) && !never_left(error),
@@ -99,8 +97,7 @@ fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     }
 }
 
-/// Whether the request cannot have left: no credentials to sign it, a signature made too late, or no connection to send
-/// it on.
+/// Whether the request cannot have left: no credentials, a signature made too late, or no connection.
 fn never_left(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -186,8 +183,7 @@ mod tests {
         let broken_off = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset");
         assert!(!never_left(&broken_off));
     }
-    /// A real connection shows how the SDK reports it. Whether the other side resets it or only closes it depends on
-    /// how much it has read.
+    /// A real connection shows how the SDK reports it. The other side resets or closes it.
     #[tokio::test]
     async fn a_connection_that_is_closed_without_an_answer_is_broken_and_one_that_is_refused_is_not() {
         for listens in [true, false] {

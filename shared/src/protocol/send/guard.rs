@@ -38,8 +38,7 @@ impl Intercept for Guard {
         }
     }
 
-    /// Looks at the bytes of the answer after the SDK has read it. A refused answer proves nothing, even if the SDK
-    /// could read it.
+    /// Looks at the bytes of the answer after the SDK has read it. A refused answer proves nothing.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,

@@ -24,11 +24,9 @@ pub(crate) enum SendOutcome<A, F> {
     Rejected(Source),
     /// Nothing is proved: the send may have been applied, or may be applied later.
     Unknown(Source),
-    /// Nothing is proved either: the connection broke before an answer came. After the process was frozen, it may have
-    /// been dead before the send.
+    /// Nothing is proved either: the connection broke before an answer came. It may have been dead before the send.
     Broken(Source),
-    /// Nothing is proved: `DynamoDB` claims that another request has used the token. This cannot be true of random
-    /// tokens.
+    /// Nothing is proved: `DynamoDB` claims that another request has used the token. Tokens are random.
     Mismatch(Source),
 }
 

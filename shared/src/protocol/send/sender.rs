@@ -83,13 +83,11 @@ struct Connections {
 
 const OF_READ: Guard = Guard { signed_by: None };
 
-/// The time without an answer after which a connection may be gone. Pools and servers drop idle connections after 60 to
-/// 90 s.
+/// The time without an answer after which a connection may be gone. Pools and servers drop idle ones then.
 const CONNECTION_LIFE: Duration = Duration::from_mins(1);
 
 impl Sender {
-    /// Creates a sender, and switches off the retries of the client. A retry inside the client would hide a lost answer
-    /// from this crate.
+    /// Creates a sender, and switches off the retries of the client. A retry there would hide a lost answer.
     pub(crate) fn new(client: &Client) -> Self {
         Sender {
             client: without_retries(client),
@@ -234,8 +232,7 @@ impl Sender {
         Guard { signed_by: Some((self.clock.clone(), send.signed_by)) }
     }
 
-    /// Reads rows of several tables in one request, each strongly consistent. Returns the answered ones by their
-    /// positions.
+    /// Reads rows of several tables in one request, each strongly consistent. Returns them by position.
     pub(crate) async fn read_batch(
         &self,
         rows: &[Address],
@@ -321,8 +318,7 @@ impl Connections {
     }
 }
 
-/// Returns a client without retries. A client without any is only cloned, because building one reads the TLS roots
-/// again.
+/// Returns a client without retries. Building one reads the TLS roots again.
 fn without_retries(client: &Client) -> Client {
     if client.config().retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
         return client.clone();
