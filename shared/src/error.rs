@@ -87,16 +87,7 @@ impl Failure {
     /// Whether nothing was applied and the same call may succeed when it is made again.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Failure::Contention { .. } | Failure::Unavailable { .. } => true,
-            Failure::OutcomeUnknown { .. }
-            | Failure::Fenced
-            | Failure::TooLarge { .. }
-            | Failure::CorruptItem { .. }
-            | Failure::InvalidRecord { .. }
-            | Failure::InvalidTransaction { .. }
-            | Failure::Rejected { .. } => false,
-        }
+        matches!(self, Failure::Contention { .. } | Failure::Unavailable { .. })
     }
 
     /// Whether the change may have been applied, or may still be. If so, read the item before anything else.

@@ -176,27 +176,8 @@ impl WithoutTtl {
     }
 
     /// Several Regions write the table, which is a global table with multi-Region strong consistency (MRSC). Such a table
-    /// has no transactions. It has no TTL either, so its `Record` has no [`EXPIRES_AT`](crate::Record::EXPIRES_AT):
-    ///
-    /// ```compile_fail,E0080
-    /// use fencepost::{Record, Settings, Store, Table};
-    /// # use serde::{Deserialize, Serialize};
-    ///
-    /// #[derive(Serialize, Deserialize, Record)]
-    /// #[record(key = "accountId", settings = Settings::without_ttl().in_regions().swept())]
-    /// #[record(expires_at = "end")] // It compiles without this line.
-    /// struct Account {
-    ///     balance: u64,
-    ///     end: u64,
-    /// }
-    ///
-    /// fn accounts(store: &Store) -> Table<Account> {
-    ///     store.table("accounts")
-    /// }
-    /// # fn main() {
-    /// #     let _: fn(&Store) -> Table<Account> = accounts;
-    /// # }
-    /// ```
+    /// has no transactions. It has no TTL either, so a `Record` with an [`EXPIRES_AT`](crate::Record::EXPIRES_AT) does not
+    /// compile.
     pub const fn in_regions(self) -> Self {
         WithoutTtl { regions: Regions::Strong, ..self }
     }

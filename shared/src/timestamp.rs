@@ -34,15 +34,6 @@ impl Timestamp {
     ///
     /// Refuses fractions finer than a millisecond, instead of cutting them off. Refuses leap seconds.
     ///
-    /// ```
-    /// # fn main() -> Result<(), fencepost::InvalidValue> {
-    /// use fencepost::Timestamp;
-    /// let moment = Timestamp::from_rfc3339("2026-03-07T12:00:00+02:00")?;
-    /// assert_eq!(moment.to_string(), "2026-03-07T10:00:00.000Z");
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
     /// # Errors
     /// [`InvalidValue`] if the text is not RFC 3339, is finer than a millisecond, or is a leap second.
     pub fn from_rfc3339(text: &str) -> Result<Self, InvalidValue> {
@@ -174,14 +165,14 @@ mod tests {
 
     #[test]
     fn there_are_always_three_decimals() {
-        let time = SystemTime::UNIX_EPOCH + Duration::from_micros(1_772_877_600_000_999);
-        assert_eq!(Timestamp::from(time).to_string(), "2026-03-07T10:00:00.000Z");
-        let time = SystemTime::UNIX_EPOCH + Duration::from_millis(1_772_877_600_120);
-        assert_eq!(Timestamp::from(time).to_string(), "2026-03-07T10:00:00.120Z");
-        assert_eq!(
-            Timestamp::from(SystemTime::UNIX_EPOCH - Duration::from_nanos(1)).to_string(),
-            "1969-12-31T23:59:59.999Z"
-        );
+        const START: SystemTime = SystemTime::UNIX_EPOCH;
+        for (time, text) in [
+            (START + Duration::from_micros(1_772_877_600_000_999), "2026-03-07T10:00:00.000Z"),
+            (START + Duration::from_millis(1_772_877_600_120), "2026-03-07T10:00:00.120Z"),
+            (START - Duration::from_nanos(1), "1969-12-31T23:59:59.999Z"),
+        ] {
+            assert_eq!(Timestamp::from(time).to_string(), text);
+        }
     }
 
     #[test]

@@ -22,11 +22,6 @@ use std::env;
 /// | `SSL_CERT_FILE`, `SSL_CERT_DIR` | the trusted authorities, instead of those of the system |
 ///
 /// Sends nothing. The first request fails if a setting is missing.
-///
-/// ```
-/// let client = fencepost::lambda::client_from_env();
-/// # let _ = client;
-/// ```
 pub fn client_from_env() -> Client {
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())

@@ -132,23 +132,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_answer_to_a_late_send_is_still_heard_while_its_hedge_is_in_flight() {
-        let happened = events(vec![(after(200), HEDGE_AFTER), (after(100), HEDGE_AFTER)], 4).await;
-        let expected = [(0, "send 0"), (150, "send 1"), (200, "answer 0"), (250, "answer 1")];
-        assert_eq!(happened, told(&expected));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_hedge_is_not_hedged_so_two_at_most_are_in_flight() {
-        let happened = events(vec![(after(900), HEDGE_AFTER), (after(900), HEDGE_AFTER), (after(1), None)], 5).await;
-        let expected = [(0, "send 0"), (150, "send 1"), (900, "answer 0"), (1050, "answer 1"), (1050, "send 2")];
-        assert_eq!(happened, told(&expected));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn without_a_time_to_hedge_after_nothing_is_due_before_the_answer() {
-        let happened = events(vec![(after(900), None), (after(1), None)], 3).await;
-        assert_eq!(happened, told(&[(0, "send 0"), (900, "answer 0"), (900, "send 1")]));
+    async fn a_late_send_is_hedged_once_and_still_heard() {
+        for (name, sends, expected) in [
+            (
+                "both are heard",
+                vec![(after(200), HEDGE_AFTER), (after(100), HEDGE_AFTER)],
+                &[(0, "send 0"), (150, "send 1"), (200, "answer 0"), (250, "answer 1")][..],
+            ),
+            (
+                "a hedge is not hedged, so two at most are in flight",
+                vec![(after(900), HEDGE_AFTER), (after(900), HEDGE_AFTER), (after(1), None)],
+                &[(0, "send 0"), (150, "send 1"), (900, "answer 0"), (1050, "answer 1"), (1050, "send 2")],
+            ),
+            (
+                "without a time to hedge after, nothing is due before the answer",
+                vec![(after(900), None), (after(1), None)],
+                &[(0, "send 0"), (900, "answer 0"), (900, "send 1")],
+            ),
+        ] {
+            assert_eq!(events(sends, expected.len()).await, told(expected), "{name}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

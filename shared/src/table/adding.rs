@@ -35,27 +35,27 @@ impl<T> NotAdded<T> {
         let (NotAdded::OutOfRange(item) | NotAdded::NotANumber(item) | NotAdded::NotAsDemanded(item)) = self;
         item
     }
+
+    /// The name of the reason, and a sentence.
+    fn said(&self) -> [&'static str; 2] {
+        match self {
+            NotAdded::OutOfRange(_) => ["OutOfRange", "the result would be outside the bounds"],
+            NotAdded::NotANumber(_) => ["NotANumber", "the item has no such number"],
+            NotAdded::NotAsDemanded(_) => ["NotAsDemanded", "an attribute is not as demanded"],
+        }
+    }
 }
 
 impl<T> fmt::Display for NotAdded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self {
-            NotAdded::OutOfRange(_) => "the result would be outside the bounds",
-            NotAdded::NotANumber(_) => "the item has no such number",
-            NotAdded::NotAsDemanded(_) => "an attribute is not as demanded",
-        };
-        write!(f, "nothing was added: {why} (the item is at version {})", self.item().version())
+        let ([_, why], version) = (self.said(), self.item().version());
+        write!(f, "nothing was added: {why} (the item is at version {version})")
     }
 }
 
 impl<T> fmt::Debug for NotAdded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            NotAdded::OutOfRange(_) => "OutOfRange",
-            NotAdded::NotANumber(_) => "NotANumber",
-            NotAdded::NotAsDemanded(_) => "NotAsDemanded",
-        };
-        f.debug_tuple(name).field(&self.item().at).finish()
+        f.debug_tuple(self.said()[0]).field(&self.item().at).finish()
     }
 }
 

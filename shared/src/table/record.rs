@@ -82,22 +82,6 @@ use serde::{Serialize, forward_to_deserialize_any};
 /// }
 /// ```
 ///
-/// ```compile_fail,E0080
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, fencepost::Record)]
-/// #[record(key = "orderId")]
-/// struct Order {
-///     _version: u64,
-/// }
-///
-/// fn orders(store: &fencepost::Store) -> fencepost::Table<Order> {
-///     store.table("orders")
-/// }
-/// # fn main() {
-/// #     let _: fn(&fencepost::Store) -> fencepost::Table<Order> = orders;
-/// # }
-/// ```
-///
 /// Other types implement the trait by hand. [`ATTRIBUTES`](Record::ATTRIBUTES) lets a delete at a known version be one
 /// request, which removes these attributes without reading the item:
 ///
