@@ -165,11 +165,8 @@ impl<A> fmt::Debug for Idempotency<A> {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Lookup<A> {
-    /// No record counts: this is the first request.
     New,
-    /// The same request was answered with this answer.
     Replayed(A),
-    /// The key was used for a request with another payload.
     KeyReused,
 }
 
@@ -200,7 +197,6 @@ impl<A> IdempotencyRecord<A> {
         }
     }
 
-    /// The meaning of this record for a request with this payload. An expired one does not count.
     fn answer_to(self, payload: &str, now: SystemTime) -> Result<Lookup<A>, Failure> {
         if self.expires_at <= epoch_seconds(now) {
             return Ok(Lookup::New);

@@ -207,7 +207,6 @@ impl WithoutTtl {
 /// Which other programs write the rows of a table: programs that do not use this crate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OtherWriters {
-    /// None.
     Nobody,
     /// [`WithoutTtl::shared_with_versioned_writers`].
     Versioned,
@@ -240,7 +239,6 @@ pub(crate) enum Regions {
 pub(crate) struct Layout {
     pub partition_key: &'static str,
     pub sort_key: Option<&'static str>,
-    /// Every top-level attribute that a value may have.
     pub attributes: &'static [&'static str],
     pub expires_at: Option<&'static str>,
     pub settings: Settings,

@@ -266,7 +266,6 @@ enum Put<T> {
 
 struct Stored<T> {
     order_key: OrderKey,
-    /// The instance. `None` for a tombstone.
     live: Option<T>,
     purge_at: Option<u64>,
 }

@@ -37,12 +37,10 @@ pub(crate) struct DualClockDeadline {
 }
 
 impl DualClockDeadline {
-    /// The moment that is `time` from now. `now` is the current time of the wall clock.
     pub(crate) fn within(time: Duration, now: SystemTime) -> Self {
         DualClockDeadline { monotonic: Deadline::within(time), wall: now.checked_add(time).unwrap_or(now + FAR_AWAY) }
     }
 
-    /// The earlier of both moments, on each clock separately.
     pub(crate) fn earlier(self, other: DualClockDeadline) -> Self {
         let monotonic = Deadline(self.monotonic.0.min(other.monotonic.0));
         DualClockDeadline { monotonic, wall: self.wall.min(other.wall) }
@@ -76,7 +74,6 @@ impl Conflicts {
         self.round_trip = round_trip;
     }
 
-    /// Counts a pause, unless it is zero.
     pub(crate) fn paused(&mut self, pause: Duration) {
         if !pause.is_zero() {
             self.pauses += 1;

@@ -50,7 +50,6 @@ impl Timestamp {
         Self::of_millis(moment.as_millisecond()).filter(|_| is_whole)
     }
 
-    /// The moment this many milliseconds after 1970, if it is in the range.
     fn of_millis(millis: i64) -> Option<Self> {
         let moment = jiff::Timestamp::from_millisecond(millis).ok();
         moment.filter(|_| (FIRST_MILLIS..=LAST_MILLIS).contains(&millis)).map(Timestamp)

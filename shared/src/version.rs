@@ -59,9 +59,7 @@ pub struct Incarnation(Identity);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Identity {
-    /// The stored incarnation of a row of this crate.
     Row([u8; 8]),
-    /// The digest of the value in a row of another program.
     Content([u8; 16]),
 }
 

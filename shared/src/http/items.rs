@@ -49,9 +49,7 @@ pub struct Items<T> {
 type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Result<Option<T>, Problem> + Sync + 'a;
 
 enum AddPlan<'a, T> {
-    /// By this add.
     Add(Add),
-    /// By an add that follows from the item, as it was seen last.
     FromItem(&'a (dyn Fn(&T) -> Add + Sync)),
 }
 

@@ -121,7 +121,6 @@ impl Response {
     }
 }
 
-/// The body as text.
 fn text(body: &impl Serialize) -> String {
     serde_json::to_string(body).expect("a JSON value")
 }
@@ -166,7 +165,6 @@ struct Head {
 }
 
 impl Response {
-    /// The response as one text. [`Response::from_stored`] restores status, headers and body from it.
     fn to_stored(&self) -> String {
         let head = Head {
             status: self.status,

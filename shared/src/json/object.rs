@@ -137,7 +137,6 @@ fn raw(value: &impl Serialize) -> Box<RawValue> {
     to_raw_value(value).expect("a JSON value")
 }
 
-/// The value in this text, which this crate has made.
 fn tree(text: &RawValue) -> Value {
     read(text.get(), usize::MAX).expect("the text of a value")
 }

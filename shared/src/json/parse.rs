@@ -40,7 +40,6 @@ pub(super) fn read(text: &str, most: usize) -> Result<Value, Invalid> {
 struct Reading {
     path: RefCell<Vec<Step>>,
     invalid: RefCell<Option<Invalid>>,
-    /// How many more values there may be.
     left: Cell<usize>,
 }
 

@@ -34,7 +34,6 @@ pub struct Reporter {
     service: Option<String>,
     /// The least severe written lines. With metrics, every line is written.
     threshold: Severity,
-    /// Whether the next line is the first of this process.
     is_cold: AtomicBool,
     write: Box<dyn Fn(String) + Send + Sync>,
 }

@@ -97,7 +97,6 @@ impl StoredLease {
         LeaseVersion { token: self.token, renewals: self.renewals }
     }
 
-    /// Reads the attributes of a lease.
     pub(crate) fn read(row: &Attributes) -> Result<Self, Failure> {
         let corrupt = |name: &str| Failure::CorruptItem {
             reason: format!("{name} is missing or malformed, so it is no lease of this crate's"),

@@ -10,7 +10,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
-/// The bytes of the digest at the start of a cursor.
 const DIGEST: usize = 12;
 /// The longest cursor accepted. Keys take at most 3 KB each.
 const MAX_TEXT: usize = 16 * 1024;

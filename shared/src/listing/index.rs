@@ -102,7 +102,6 @@ pub enum Projection {
 pub(super) type Keys = [Option<&'static str>; 2];
 
 impl Projection {
-    /// Whether an index with these keys has the attribute.
     const fn has(self, keys: Keys, attribute: &str) -> bool {
         let [partition, sort] = keys;
         match self {
@@ -113,7 +112,6 @@ impl Projection {
         }
     }
 
-    /// Whether an index with these keys has all of these attributes.
     pub(super) const fn has_all(self, keys: Keys, mut attributes: &[&str]) -> bool {
         while let [attribute, others @ ..] = attributes {
             if !self.has(keys, attribute) {

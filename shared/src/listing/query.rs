@@ -89,7 +89,6 @@ pub struct Query<T> {
     pub(super) partition_key: &'static str,
     sort_key: Option<&'static str>,
     pub(super) is_consistent: bool,
-    /// Whether the rows have all attributes.
     pub(super) is_whole: bool,
     pub(super) layout: &'static Layout,
     pub(super) partition: AttributeValue,

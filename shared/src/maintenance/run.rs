@@ -18,7 +18,6 @@ use tokio::task::JoinSet;
 
 /// How long a page is asked for, before the run ends with a failure.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The number of writes that are in flight at once.
 const IN_FLIGHT: usize = 16;
 /// The bytes that a read unit reads and a write unit writes.
 ///

@@ -72,7 +72,6 @@ impl Task {
         }
     }
 
-    /// The write. `None` if the expression would exceed a limit of `DynamoDB`, or if the task has no writes.
     fn write(self, layout: &Layout, key: Attributes, row: &Row, id: WriteId, now: u64) -> Option<ConditionalWrite> {
         match self {
             Task::Explain => None,

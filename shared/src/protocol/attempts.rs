@@ -15,7 +15,6 @@ use std::time::SystemTime;
 /// one of all attempts is applied, and the rows tell which.
 #[derive(Debug)]
 pub(crate) struct Attempts {
-    /// The id of the current attempt.
     pub id: WriteId,
     open: Vec<OpenAttempt>,
     /// The earlier attempt of which a second copy was applied after the refusal, with the version made by it.
@@ -54,7 +53,6 @@ impl Attempts {
         Attempts { id, open: Vec::new(), landed: None }
     }
 
-    /// Whether the attempt with this id was refused and may still be applied.
     pub(crate) fn is_open(&self, id: WriteId) -> bool {
         self.open.iter().any(|open| open.id == id)
     }

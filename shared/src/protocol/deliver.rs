@@ -38,7 +38,6 @@ pub(crate) struct Delivery<'a> {
 
 /// The last send of a write, refused because its condition did not hold.
 pub(crate) struct Refusal<F> {
-    /// The row or the reasons of the refusal.
     pub by: F,
     /// Set if another send may have been applied, or may still be: its answer was lost or is still awaited.
     pub pending: Option<Source>,

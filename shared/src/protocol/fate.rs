@@ -44,9 +44,7 @@ pub fn judge_open(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Ve
 /// The life of a row, as far as it decides whether the row would remember a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Life {
-    /// There is no row.
     Absent,
-    /// Other programs made the row.
     Foreign,
     /// The row is of this incarnation, and has a memory or not.
     Ours(Incarnation, bool),

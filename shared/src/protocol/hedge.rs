@@ -14,7 +14,6 @@ const MAX_IN_FLIGHT: usize = 2;
 /// No send is dropped before it ends, except with the whole race. Dropping a send closes its connection, and the next
 /// request then pays a handshake.
 pub(crate) struct Race<S, N> {
-    /// The oldest first.
     flights: Vec<Flight<S, N>>,
     /// The pause before the next send, until [`Race::next`] begins it.
     pause: Option<Duration>,

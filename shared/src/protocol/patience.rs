@@ -8,14 +8,10 @@ use std::time::Duration;
 /// are no leftovers: the network or the service is in trouble.
 const MAX_DEAD_CONNECTIONS: u32 = 4;
 
-/// The failed sends of one request.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Patience {
-    /// Failed sends. Each doubles the bound of the next pause.
     failed: u32,
-    /// Failed sends with a lost answer.
     lost: u32,
-    /// Broken connections since the last failure of another kind.
     broken: u32,
 }
 

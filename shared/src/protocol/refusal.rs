@@ -69,7 +69,6 @@ impl<'a> RefusedStep<'a> {
         if let Role::Writes(sent) = self.role { Some(sent) } else { None }
     }
 
-    /// Whether a burn of the step would prove something.
     pub(crate) fn burn_helps(&self) -> bool {
         self.write().is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen.as_ref()))))
     }

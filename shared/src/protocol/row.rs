@@ -26,20 +26,14 @@ pub(crate) struct Row {
     pub at: ItemVersion,
     /// Whether the row has a version. Only a foreign row may have none, and is then at version 0.
     pub has_version: bool,
-    /// Whether the item was deleted.
     pub is_tombstone: bool,
-    /// The time after which the tombstone may be removed, in epoch seconds.
     pub purge_at: Option<u64>,
-    /// The highest fencing token seen by the row.
     pub fence: Option<u64>,
-    /// The recent writes.
     pub memory: Memory,
-    /// All attributes, of this crate and of the caller.
     pub attributes: Attributes,
 }
 
 impl Row {
-    /// Reads the attributes of this crate.
     pub(crate) fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Failure> {
         let names = &layout.names;
         let SeenRow { version, incarnation, memory, fence, .. } =
@@ -64,7 +58,6 @@ impl Row {
         Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes })
     }
 
-    /// Fails if the row has seen a higher token than this one.
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
         if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
     }
@@ -88,7 +81,6 @@ pub(crate) fn purge_at(names: &Names, attributes: &Attributes) -> Result<Option<
     read_number(value).map(Some).ok_or_else(|| malformed(names.purge_at))
 }
 
-/// A tombstone on a free key, as the write `id` leaves it.
 pub(crate) fn tombstone(layout: &Layout, key: &Attributes, id: WriteId, purge_at: SystemTime) -> Attributes {
     let mut item = key.clone();
     item.extend(first_attributes(layout, id));
@@ -199,7 +191,6 @@ pub(crate) fn bytes(value: &[u8]) -> AttributeValue {
     AttributeValue::B(Blob::new(value))
 }
 
-/// A memory with one write: applied when the row was at the version `before`.
 pub(crate) fn first_memory(id: WriteId, before: u64) -> AttributeValue {
     AttributeValue::M(HashMap::from([(id.name(), number(before))]))
 }

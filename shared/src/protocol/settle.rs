@@ -130,7 +130,6 @@ pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
     }
 }
 
-/// The state of the row after the write was applied and made this version.
 pub(crate) fn made(sent: &SentWrite, version: Version) -> ItemVersion {
     match sent.on {
         Base::Row { incarnation, .. } if !incarnation.is_foreign() => ItemVersion { version, incarnation },

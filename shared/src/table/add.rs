@@ -43,7 +43,6 @@ pub struct Add {
 struct Bands {
     number: usize,
     attribute: String,
-    /// The ranges of the new number, each with its value.
     ranges: Vec<(RangeInclusive<i64>, AttributeValue)>,
 }
 

@@ -187,7 +187,6 @@ pub(crate) struct RawTable {
     pub name: String,
     pub layout: &'static Layout,
     pub tombstone_retention: Duration,
-    /// The fencing token of its writes.
     pub fence: Option<u64>,
     pub remembers_items: bool,
 }
@@ -219,7 +218,6 @@ impl RawTable {
         }
     }
 
-    /// A new change of an item of this table.
     pub(crate) fn delivery<'a>(&'a self, call: &'a Call) -> Delivery<'a> {
         Delivery::of(self.sender(), call, self.layout.demands_values())
     }

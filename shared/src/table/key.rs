@@ -50,7 +50,6 @@ impl Key {
         if sort == Some(None) { None } else { Some(Key { partition, sort: sort.flatten() }) }
     }
 
-    /// The key as attributes, in a table with these names of the key.
     pub(super) fn attributes(&self, partition_key: &str, sort_key: Option<&str>) -> Result<Attributes, String> {
         let mut attributes = HashMap::from([(partition_key.to_owned(), self.partition.clone())]);
         match (sort_key, &self.sort) {

@@ -11,11 +11,8 @@ use crate::version::{ItemVersion, Version};
 use std::time::{Duration, SystemTime};
 
 pub(crate) enum Write<'a> {
-    /// Writes this item to a key without a row.
     Create(Attributes),
-    /// Writes this item over a tombstone.
     Revive(&'a Row, Attributes),
-    /// Changes the item of this row.
     Update(&'a Row, Diff),
     /// Adds to the item, in a window from this version on. Holds the row, if it was seen.
     Add(ItemVersion, Option<&'a Row>, &'a Addition),
@@ -120,7 +117,6 @@ pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure
     Err(Failure::CorruptItem { reason })
 }
 
-/// The ids removed from the memory of this row by the write `id`.
 pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
     row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
 }

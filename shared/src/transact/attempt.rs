@@ -106,7 +106,6 @@ impl Attempt {
         row.is_fresh = true;
     }
 
-    /// Takes the steps, after checking the limits of one transaction.
     pub(super) fn take_steps(&mut self) -> Result<Vec<Step>, Failure> {
         let bytes = self.steps.iter().map(|step| step.bytes).sum();
         if bytes > MAX_BYTES {
@@ -381,7 +380,6 @@ impl Step {
         matches!(self.role, Role::Writes(_)).then_some(self.row)
     }
 
-    /// Becomes a step with the id of the transaction, if it can.
     pub(super) fn become_anchor(&mut self) {
         if let Some((request, sent)) = self.anchor.take() {
             (self.request, self.role) = (request, Role::Writes(sent));

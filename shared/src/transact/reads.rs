@@ -153,14 +153,13 @@ impl<T> fmt::Debug for Item<T> {
 
 #[derive(Debug)]
 pub(super) enum Known {
-    /// The key was not read yet.
     Nothing,
-    /// The key has no row.
     Absent,
-    /// The key has this row.
     Row(Row),
     /// The key of a lease, which is never read. It is lost if a refusal has shown so.
-    Lease { is_lost: bool },
+    Lease {
+        is_lost: bool,
+    },
 }
 
 impl Known {

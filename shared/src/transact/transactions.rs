@@ -218,7 +218,6 @@ async fn refused(
     Ok(false)
 }
 
-/// Burns an earlier attempt not excluded by the next one.
 async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<(), Failure> {
     let writes = open.writes();
     let burn = {

@@ -16,7 +16,6 @@ pub(super) enum Whole {
 }
 
 impl Whole {
-    /// Reads the attribute `name`: a whole number from `from` to `to`.
     pub(super) fn read(attributes: &Attributes, name: &str, from: u64, to: u64) -> Self {
         let Some(value) = attributes.get(name) else { return Whole::Absent };
         let number = value.as_n().ok().and_then(|number| number.parse().ok());

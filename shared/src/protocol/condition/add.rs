@@ -10,16 +10,11 @@ use crate::protocol::row::{Row, number};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
-/// The effect and the demands of an add on a live item.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Addition {
-    /// The numbers to change.
     pub numbers: Vec<AddedNumber>,
-    /// Attributes to set beside them.
     pub set: Vec<(String, AttributeValue)>,
-    /// The demanded attributes, with their values.
     pub equal: Vec<(String, AttributeValue)>,
-    /// The attributes demanded to be missing.
     pub missing: Vec<String>,
 }
 
@@ -27,11 +22,8 @@ pub(crate) struct Addition {
 pub(crate) struct AddedNumber {
     /// The path of names to the number, from the top of the item.
     pub path: Vec<String>,
-    /// The number to add.
     pub by: String,
-    /// The lowest current number that allows the add.
     pub low: String,
-    /// The highest current number that allows the add.
     pub high: String,
 }
 

@@ -34,7 +34,6 @@ pub(crate) fn put_at(demand: &Demand<'_>, stamp: &Stamp<'_>, item: Attributes) -
     fenced(expression.write(Action::Put { item })?, demand.names(), stamp.fence)
 }
 
-/// Removes the row if it is as demanded and live.
 pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, stamp: &Stamp<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
@@ -43,7 +42,6 @@ pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, stamp: &Stamp<'_>)
     fenced(expression.write(Action::Delete { key })?, demand.names(), stamp.fence)
 }
 
-/// Checks that the row is as demanded.
 pub(crate) fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);

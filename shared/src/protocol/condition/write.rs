@@ -46,26 +46,29 @@ impl ConditionalWrite {
 
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// Replaces the whole item.
-    Put { item: Attributes },
-    /// Changes the attributes in the expression.
-    Update { key: Attributes, expression: String },
-    /// Removes the whole item.
-    Delete { key: Attributes },
+    Put {
+        item: Attributes,
+    },
+    Update {
+        key: Attributes,
+        expression: String,
+    },
+    Delete {
+        key: Attributes,
+    },
     /// Changes nothing. Only a transaction can have such a step.
-    Check { key: Attributes },
+    Check {
+        key: Attributes,
+    },
 }
 
 /// The traces of a write in its row beside the value and the version.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp<'a> {
-    /// The id of the write.
     pub id: WriteId,
-    /// The ids to forget.
     pub prune: &'a [WriteId],
     /// The open attempts of the same change, as far as the row would remember them. The write burns them.
     pub burn: &'a [WriteId],
-    /// The fencing token of the write.
     pub fence: Option<u64>,
 }
 

@@ -23,7 +23,6 @@ pub(super) fn classify<E: ProvideErrorMetadata + Error + Send + Sync + 'static, 
     }
 }
 
-/// Classifies the error of a read, which no condition refuses.
 pub(super) fn classify_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(
     error: SdkError<E, HttpResponse>,
 ) -> ReadOutcome<A> {
@@ -76,7 +75,6 @@ pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A
     }
 }
 
-/// Classifies an error below the service: the request never left, no answer arrived, or it is not readable.
 pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
     error: SdkError<E, HttpResponse>,
 ) -> SendOutcome<A, F> {
@@ -111,7 +109,7 @@ fn never_left(error: &(dyn Error + 'static)) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::Sender;
     use super::*;
     use crate::protocol::item::Attributes;
@@ -123,6 +121,15 @@ mod tests {
     use std::time::Duration;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
+
+    pub(in crate::protocol::send) fn sender_to(endpoint: &str) -> Sender {
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("eu-west-1"))
+            .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+            .endpoint_url(endpoint);
+        Sender::new(&Client::from_conf(config.build()))
+    }
 
     #[test]
     fn an_error_is_read_by_its_code_and_status() {
@@ -188,13 +195,7 @@ mod tests {
     async fn a_connection_that_is_closed_without_an_answer_is_broken_and_one_that_is_refused_is_not() {
         for listens in [true, false] {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-            let config = Config::builder()
-                .behavior_version(BehaviorVersion::latest())
-                .region(Region::new("eu-west-1"))
-                .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
-                .endpoint_url(format!("http://{}", listener.local_addr().expect("bound")))
-                .build();
-            let sender = Sender::new(&Client::from_conf(config));
+            let sender = sender_to(&format!("http://{}", listener.local_addr().expect("bound")));
             let read = sender.read("Table", Attributes::new(), Duration::from_mins(1));
             let close = async {
                 let Some(listener) = Some(listener).filter(|_| listens) else { return };

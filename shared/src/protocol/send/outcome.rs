@@ -12,7 +12,6 @@ pub(crate) type ReadOutcome<A> = SendOutcome<A, Infallible>;
 /// The proof from the answer to one send about **this send** alone. A read is applied if its answer is complete.
 #[derive(Debug)]
 pub(crate) enum SendOutcome<A, F> {
-    /// The send was applied. Holds the answer.
     Applied(A),
     /// The condition did not hold. Holds the row or the reasons of the refusal.
     Refused(F),

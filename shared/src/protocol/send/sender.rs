@@ -27,7 +27,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// The parts of every request: the client, the retry policy, the clock and the randomness.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     client: Client,
@@ -42,7 +41,6 @@ pub(crate) struct Sender {
 
 #[derive(Clone, Copy)]
 pub(crate) struct Send {
-    /// The time to wait for the answer.
     pub timeout: Duration,
     /// The time by which it must be signed. All copies of it are gone soon after.
     pub signed_by: SystemTime,
@@ -53,25 +51,19 @@ pub(crate) struct Send {
 /// The rows from one request to a table or an index, with the key after which it left off (`None` at the end).
 pub(crate) type ReadRows = (Vec<Attributes>, Option<Attributes>);
 
-/// One request for rows of one partition, in the order of the sort key.
 #[derive(Clone, Debug)]
 pub(crate) struct PageRequest {
     pub table: String,
     pub index: Option<String>,
-    /// The partition key with its value.
     pub partition: (&'static str, AttributeValue),
-    /// The sort key with its bound.
     pub sort: Option<(&'static str, Sort)>,
     /// Whether the read is strongly consistent. A global secondary index refuses such reads.
     pub is_consistent: bool,
     pub is_descending: bool,
-    /// The most rows to read.
     pub limit: Option<i32>,
-    /// The key after which the page begins.
     pub after: Option<Attributes>,
 }
 
-/// The state of a client's connections, as seen in its answers.
 #[derive(Clone, Copy, Default, Debug)]
 struct Connections {
     last_answer: Option<Instant>,
@@ -112,7 +104,6 @@ impl Sender {
         connections.is_warm().then(|| self.policy.hedge_after.saturating_add(opening))
     }
 
-    /// The longest wait for the next send, after `lost` lost answers to the same request.
     pub(crate) fn send_limit(&self, lost: u32) -> Duration {
         let connections = self.connections();
         self.policy.limit_after(connections.last_answer.map(|_| connections.slowest_opening), lost)
@@ -326,7 +317,6 @@ fn without_retries(client: &Client) -> Client {
     Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
 }
 
-/// The rows in an answer, with the key after which it left off. `None` if the answer has no list of rows.
 fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<ReadRows> {
     rows.map(|rows| (rows, last.filter(|key| !key.is_empty())))
 }
