@@ -164,19 +164,11 @@
 //! # Errors
 //!
 //! ```
-//! use fencepost::{Failure, Record, Store, Table, UpdateError};
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Serialize, Deserialize, Record)]
-//! #[record(key = "accountId")]
-//! struct Account {
-//!     balance: u64,
-//! }
-//!
-//! fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {
-//!     Store::new(client).table("accounts")
-//! }
-//!
+//! # use fencepost::{Record, Table, UpdateError};
+//! # use serde::{Deserialize, Serialize};
+//! # #[derive(Serialize, Deserialize, Record)]
+//! # #[record(key = "accountId")]
+//! # struct Account { balance: u64 }
 //! async fn withdraw(accounts: &Table<Account>, id: &str, amount: u64) -> String {
 //!     // Pure, so that it can be made again on another writer's result.
 //!     let decide = |account: &Account| match account.balance.checked_sub(amount) {

@@ -61,9 +61,7 @@ impl Store {
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "accountId")]
-    /// # struct Account {
-    /// #     balance: u64,
-    /// # }
+    /// # struct Account { balance: u64 }
     /// use std::time::Duration;
     ///
     /// /// Both reads together take at most `left`.

@@ -1,8 +1,7 @@
 //! [`Leases::while_held`]: does work under a lease, and renews the lease meanwhile.
 
 use super::leases::Leases;
-use super::outcome::{LeaseHeld, LeaseLost};
-use super::row::Lease;
+use super::row::{Lease, LeaseHeld, LeaseLost};
 use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Error, Source};

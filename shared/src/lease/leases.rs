@@ -1,8 +1,7 @@
 //! [`Leases`]: acquires and reads the leases of one table.
 
 use super::judge::{AfterAcquire, judge_acquire};
-use super::outcome::{Acquired, LeaseHeld};
-use super::row::{Lease, StoredLease};
+use super::row::{Acquired, Lease, LeaseHeld, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError, Source};

@@ -2,8 +2,7 @@
 
 use super::judge::judge_renewal;
 use super::leases::{Leases, corrupt, read_returned};
-use super::outcome::{LeaseLost, NotHeldAt};
-use super::row::{Lease, StoredLease};
+use super::row::{Lease, LeaseLost, NotHeldAt, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Error, Failure, Source};

@@ -1,8 +1,7 @@
 //! [`Leases::acquire_within`]: waits for a lease that another caller holds.
 
 use super::leases::Leases;
-use super::outcome::{Acquired, LeaseHeld};
-use super::row::Lease;
+use super::row::{Acquired, Lease, LeaseHeld};
 use super::terms::LeaseTerms;
 use crate::error::Error;
 use crate::protocol::condition::Acquire;

@@ -6,9 +6,8 @@
 //! The refusing rows give a `Verdict`, the verdict gives an `After`, which ends as `Settled`.
 
 use super::attempts::Attempts;
-use super::batch::read_rows;
 use super::condition::{self, ConditionalWrite};
-use super::deliver::Delivery;
+use super::deliver::{Delivery, read_rows};
 use super::item::Attributes;
 use super::judge::{Base, SentWrite, Verdict};
 use super::memory::WriteId;

@@ -49,9 +49,7 @@ use serde::{Serialize, forward_to_deserialize_any};
 /// ```compile_fail
 /// # use serde::{Deserialize, Serialize};
 /// #[derive(Serialize, Deserialize, fencepost::Record)]
-/// struct Order {
-///     total: u64,
-/// }
+/// struct Order { total: u64 }
 /// ```
 ///
 /// ```compile_fail,E0080

@@ -161,9 +161,7 @@ impl Attempt {
     /// Adds a step to create the item on a key without a row or with a tombstone. Returns the new version of the item.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the item exists, or has a step already; correct the decision.
-    /// [`Failure::TooLarge`] and [`Failure::InvalidRecord`]: see there. [`Failure::Fenced`]: the row has seen a higher
-    /// token than that of its table.
+    /// [`Failure::InvalidTransaction`]: the item exists, or has a step already; correct the decision. See [`Failure`].
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
@@ -190,9 +188,7 @@ impl Attempt {
     /// the new version of the item.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
-    /// [`Failure::TooLarge`] and [`Failure::InvalidRecord`]: see there. [`Failure::Fenced`]: the row has seen a higher
-    /// token than that of its table.
+    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision. See [`Failure`].
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let (row, current) = self.live(item)?;
         let prepared = self.prepared(item.row, Write::Update(row, Table::<T>::diff(&current.value, value)?))?;

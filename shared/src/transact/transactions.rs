@@ -5,9 +5,8 @@ use super::reads::{Known, Reads};
 use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;
-use crate::protocol::batch::read_rows;
 use crate::protocol::change::Settled;
-use crate::protocol::deliver::{Delivery, Refusal};
+use crate::protocol::deliver::{Delivery, Refusal, read_rows};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
@@ -45,9 +44,7 @@ impl Store {
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "accountId")]
-    /// # struct Account {
-    /// #     balance: u64,
-    /// # }
+    /// # struct Account { balance: u64 }
     /// async fn open(store: &Store, accounts: &Table<Account>, id: &str) -> Result<bool, Failure> {
     ///     let mut reads = Reads::new();
     ///     let account = reads.item("account", accounts, id);
