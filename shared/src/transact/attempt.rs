@@ -188,7 +188,8 @@ impl Attempt {
     /// the new version of the item.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision. See [`Failure`].
+    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision. For others,
+    /// see [`Failure`].
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let (row, current) = self.live(item)?;
         let prepared = self.prepared(item.row, Write::Update(row, Table::<T>::diff(&current.value, value)?))?;
