@@ -296,24 +296,4 @@ mod tests {
             assert_eq!(Object::new(json(text), "").expect("an object").count(), count, "{text}");
         }
     }
-
-    #[test]
-    fn names_have_1_to_255_bytes() {
-        assert!(Object::new(json(&format!(r#"{{"{}":1}}"#, "n".repeat(255))), "").is_ok());
-        assert_eq!(refused(&format!(r#"{{"{}":1}}"#, "n".repeat(256))).1, "invalid_name");
-        assert_eq!(refused(r#"{"a":[{"":1}]}"#), ("/state/a/0/".to_owned(), "invalid_name"));
-    }
-
-    #[test]
-    fn a_reserved_name_is_refused_at_the_top_and_accepted_below() {
-        assert_eq!(refused(r#"{"_version":1}"#), ("/state/_version".to_owned(), "reserved_name"));
-        assert!(Object::new(json(r#"{"a":{"_b":1}}"#), "").is_ok());
-    }
-
-    #[test]
-    fn what_is_no_object_is_refused() {
-        for text in ["[]", "1", "null", "\"x\""] {
-            assert_eq!(refused(text), ("/state".to_owned(), "invalid_type"), "{text}");
-        }
-    }
 }

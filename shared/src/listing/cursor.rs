@@ -140,7 +140,6 @@ fn read(bytes: &mut &[u8]) -> Option<AttributeValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::condition::{AT_LEAST, AT_MOST, Sort};
     use proptest::prelude::*;
 
     fn text(value: &str) -> AttributeValue {
@@ -189,32 +188,6 @@ mod tests {
         let last = Attributes::from(last.map(|(name, value)| (name.to_owned(), value)));
         let cursor = query.cursor_after(&NAMES, &last).expect("all parts are there");
         assert_eq!(query.key_in(&NAMES, cursor.as_str()), Some(last));
-    }
-
-    #[test]
-    fn another_query_refuses_the_cursor() {
-        let query = of_user("u-1");
-        let bounds = [(AT_LEAST, "2025"), (AT_MOST, "2025"), (AT_MOST, "2027")];
-        let bounded = bounds.map(|(condition, value)| {
-            let bound = Sort { condition, value: text(value), end: None };
-            PageRequest { sort: Some(("createdAt", bound)), ..query.clone() }
-        });
-        let cursor = query.cursor_after(&NAMES, &last()).expect("all parts are there");
-        for stranger in [
-            of_user("u-2"),
-            PageRequest { table: "Order".to_owned(), ..query.clone() },
-            PageRequest { index: Some("byUser2".to_owned()), ..query.clone() },
-            PageRequest { index: None, ..query.clone() },
-            PageRequest { is_descending: false, ..query.clone() },
-            bounded[0].clone(),
-        ] {
-            assert_eq!(stranger.key_in(&NAMES, cursor.as_str()), None);
-        }
-        for (one, other) in [(0, 1), (1, 2), (2, 0)] {
-            let cursor = bounded[one].cursor_after(&NAMES, &last()).expect("all parts are there");
-            assert_eq!(bounded[other].key_in(&NAMES, cursor.as_str()), None);
-        }
-        assert_eq!(query.key_in(&NAMES[..2], cursor.as_str()), None, "a part is left over");
     }
 
     proptest! {

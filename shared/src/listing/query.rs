@@ -216,30 +216,3 @@ impl<T> fmt::Debug for Query<T> {
         f.debug_struct("Query").field("table", &self.table).field("index", &self.index).finish_non_exhaustive()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::condition::key_condition;
-
-    #[test]
-    fn a_range_names_and_has_only_what_its_condition_uses() {
-        let sensor = ("sensor", AttributeValue::N("1".to_owned()));
-        let (condition, names, values) = key_condition(&sensor, None);
-        assert_eq!(condition, "#partition = :partition");
-        assert_eq!((names.len(), values.len()), (1, 1));
-        for (bound, text, count) in [
-            (Sort::equal_to(1), "#sort = :sort", 2),
-            (Sort::less_than(1), "#sort < :sort", 2),
-            (Sort::at_most(1), "#sort <= :sort", 2),
-            (Sort::more_than(1), "#sort > :sort", 2),
-            (Sort::at_least(1), "#sort >= :sort", 2),
-            (Sort::between(1, 2), "#sort BETWEEN :sort AND :end", 3),
-            (Sort::starts_with(1), "begins_with(#sort, :sort)", 2),
-        ] {
-            let (condition, names, values) = key_condition(&sensor, Some(&("at", bound)));
-            assert_eq!(condition, format!("#partition = :partition AND {text}"));
-            assert_eq!((names["#sort"].as_str(), names.len(), values.len()), ("at", 2, count));
-        }
-    }
-}

@@ -114,30 +114,6 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_address_is_refused() {
-        for text in [
-            "",
-            "1",
-            "192.0.2",
-            "192.0.2.256",
-            "192.0.2.01",
-            "010.0.0.1",
-            "0x7f.0.0.1",
-            "192.0.2.1:80",
-            "192.0.2.1/32",
-            " 192.0.2.1",
-            "[::1]",
-            "fe80::1%eth0",
-            "::ffff:192.0.2.01",
-            "2001:db8:::1",
-            "2001:db8::12345",
-            "host",
-        ] {
-            assert_eq!(ip(text), Err("invalid_ip"), "{text}");
-        }
-    }
-
-    #[test]
     fn a_moment_may_be_5_minutes_ahead_of_the_clock_and_not_before_1970() {
         let now = Timestamp::from_rfc3339("2026-03-07T10:00:00Z").expect("a moment");
         let code = |text| past(text, "/at", now).map_err(|problem| problem.code()).err();
@@ -147,15 +123,5 @@ mod tests {
         assert_eq!(code("2026-03-07T10:05:00.001Z"), Some("timestamp_in_future"));
         assert_eq!(code("1969-12-31T23:59:59.999Z"), Some("invalid_timestamp"));
         assert_eq!(code("2026-03-07T10:00:00.0001Z"), Some("invalid_timestamp"));
-    }
-
-    #[test]
-    fn ids_are_1_to_128_safe_characters() {
-        for id in ["a", "lamp-1", "A.b_c:d-9", "...", &"x".repeat(128)] {
-            assert!(Id::parse(id, "path:deviceId").is_ok(), "{id}");
-        }
-        for id in ["", ".", "..", "a/b", "a%2Fb", "a b", "é", "a\n", "a\0", "a+b", &"x".repeat(129)] {
-            assert_eq!(Id::parse(id, "path:deviceId").expect_err("refused").code(), "invalid_id", "{id:?}");
-        }
     }
 }
