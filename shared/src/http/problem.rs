@@ -18,21 +18,21 @@ use std::time::Duration;
 const PROBLEM_JSON: &str = "application/problem+json";
 
 /// The status code of a kind, and its title.
-type Kind = (u16, &'static str);
+type Kind = &'static (u16, &'static str);
 
-const INVALID: Kind = (400, "Bad Request");
-const CALLER_UNKNOWN: Kind = (403, "Forbidden");
-const NOT_FOUND: Kind = (404, "Not Found");
-const METHOD_NOT_ALLOWED: Kind = (405, "Method Not Allowed");
-const REFUSED: Kind = (409, "Conflict");
-const VERSION_CONFLICT: Kind = (412, "Precondition Failed");
-const TOO_LARGE: Kind = (413, "Content Too Large");
-const UNSUPPORTED_MEDIA_TYPE: Kind = (415, "Unsupported Media Type");
-const KEY_REUSED: Kind = (422, "Unprocessable Content");
-const CONDITION_REQUIRED: Kind = (428, "Precondition Required");
-const INTERNAL: Kind = (500, "Internal Server Error");
-const UNAVAILABLE: Kind = (503, "Service Unavailable");
-const OUTCOME_UNKNOWN: Kind = (504, "Gateway Timeout");
+const INVALID: Kind = &(400, "Bad Request");
+const CALLER_UNKNOWN: Kind = &(403, "Forbidden");
+const NOT_FOUND: Kind = &(404, "Not Found");
+const METHOD_NOT_ALLOWED: Kind = &(405, "Method Not Allowed");
+const REFUSED: Kind = &(409, "Conflict");
+const VERSION_CONFLICT: Kind = &(412, "Precondition Failed");
+const TOO_LARGE: Kind = &(413, "Content Too Large");
+const UNSUPPORTED_MEDIA_TYPE: Kind = &(415, "Unsupported Media Type");
+const KEY_REUSED: Kind = &(422, "Unprocessable Content");
+const CONDITION_REQUIRED: Kind = &(428, "Precondition Required");
+const INTERNAL: Kind = &(500, "Internal Server Error");
+const UNAVAILABLE: Kind = &(503, "Service Unavailable");
+const OUTCOME_UNKNOWN: Kind = &(504, "Gateway Timeout");
 
 type Members = BTreeMap<String, Box<RawValue>>;
 
@@ -235,7 +235,7 @@ impl Problem {
     /// Converts the problem to a response.
     #[must_use]
     pub fn into_response(self) -> Response {
-        let (status, title) = self.kind;
+        let &(status, title) = self.kind;
         let (code, detail, field) = (self.code, self.detail.clone(), self.field.clone());
         let said = self.with("type", "about:blank").with("title", title).with("status", status);
         let said = said.with("detail", detail).with("code", code);

@@ -1,7 +1,6 @@
 //! [`Fields`]: reads the members of a body one by one, and refuses unknown ones.
 
-use super::message::MAX_BODY;
-use super::values::{Id, Ip, past};
+use super::values::{Id, Ip, MAX_BODY, past};
 use crate::http::problem::Problem;
 use crate::json::{self, Decimal, Object, pointer_to};
 use crate::timestamp::Timestamp;

@@ -1,7 +1,7 @@
-//! [`Request`]: one request without its transport.
+//! [`Request`]: one request without its transport, also made of the types of the crate `http`.
 
 use super::fields::Fields;
-use super::values::{Id, Ip};
+use super::values::{Id, Ip, MAX_BODY};
 use crate::http::problem::Problem;
 use crate::json::{self, Object, refuse_reserved};
 use base64::Engine;
@@ -164,9 +164,6 @@ impl Body {
         if bytes.len() > MAX_BODY { Err(too_large()) } else { Ok(Cow::Owned(bytes)) }
     }
 }
-
-/// The longest body: 512 KB, which is more than the largest item.
-pub const MAX_BODY: usize = 512 * 1024;
 
 impl Request {
     /// Creates a request from the parts that a framework such as axum has received.

@@ -9,6 +9,6 @@ mod query;
 mod values;
 
 pub use fields::Fields;
-pub use message::{Body, MAX_BODY, Request};
+pub use message::{Body, Request};
 pub use query::QueryString;
-pub use values::{Id, Ip};
+pub use values::{Id, Ip, MAX_BODY};

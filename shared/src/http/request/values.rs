@@ -1,10 +1,13 @@
-//! Single values in bodies, paths and queries: addresses and moments.
+//! Single values in bodies, paths and queries: ids, addresses and moments.
 
 use crate::http::problem::Problem;
 use crate::timestamp::Timestamp;
 use std::fmt;
 use std::net::IpAddr;
 use std::time::Duration;
+
+/// The longest body: 512 KB, which is more than the largest item.
+pub const MAX_BODY: usize = 512 * 1024;
 
 /// How far a past moment may lie ahead of our clock: 5 minutes, because clocks differ.
 const MAX_AHEAD: Duration = Duration::from_mins(5);

@@ -127,6 +127,7 @@ impl Sender {
 
     /// Sends one conditional write, once. An applied write returns the attributes requested in it. A refused write
     /// returns the row that refused it, if there was one.
+    #[expect(clippy::result_large_err, reason = "an error of the SDK is moved once, from one match to the next")]
     pub(crate) async fn write(
         &self,
         table: &str,
