@@ -8,5 +8,5 @@ mod write;
 
 pub use crate::listing::pages::Position;
 pub use explain::{Explanation, Kind, explain};
-pub use run::{Explained, Found, Run, WrongTable};
-pub use write::Task;
+pub use run::{Explained, Run, WrongTable};
+pub use write::{Found, Task};

@@ -1,7 +1,6 @@
 //! The writes that a row remembers, in sentences.
 
-use super::Explanation;
-use super::values::{in_words, plural, quoted};
+use super::values::{Explanation, in_words, plural, quoted};
 use crate::protocol::memory::WriteId;
 use aws_sdk_dynamodb::types::AttributeValue;
 

@@ -1,7 +1,6 @@
 //! Rows of this crate that have no version: leases and mappings.
 
-use super::values::{Whole, in_words, plural, quoted, when, when_millis};
-use super::{Explanation, Kind};
+use super::values::{Explanation, Kind, Whole, in_words, plural, quoted, when, when_millis};
 use crate::names::Names;
 use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN};
 use crate::protocol::item::Attributes;
