@@ -1,10 +1,4 @@
 //! Errors by outcome: the state of the data, and the remedy.
-//!
-//! `Display` names the remedy and never prints the source. Walk [`std::error::Error::source`] for the whole chain.
-//!
-//! The outcomes of an operation are complete, because another outcome would need another operation. The causes in
-//! [`Failure`] may grow, so it is `#[non_exhaustive]`. Ask [`Failure::is_retryable`] and
-//! [`Failure::is_outcome_unknown`] instead of listing them.
 
 use crate::version::Versioned;
 use std::borrow::Cow;
@@ -61,8 +55,7 @@ pub enum Failure {
         /// The size limit in bytes.
         limit: usize,
     },
-    /// The row lacks attributes of this crate, breaks their rules, or does not decode. Another program writes to the
-    /// table. Repair the row.
+    /// The row lacks attributes of this crate, breaks their rules, or does not decode. Repair the row.
     #[error("nothing was applied: the stored item is not usable, repair it: {reason}")]
     CorruptItem {
         /// The problem with the row.
@@ -94,16 +87,7 @@ impl Failure {
     /// Whether nothing was applied and the same call may succeed when it is made again.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        match self {
-            Failure::Contention { .. } | Failure::Unavailable { .. } => true,
-            Failure::OutcomeUnknown { .. }
-            | Failure::Fenced
-            | Failure::TooLarge { .. }
-            | Failure::CorruptItem { .. }
-            | Failure::InvalidRecord { .. }
-            | Failure::InvalidTransaction { .. }
-            | Failure::Rejected { .. } => false,
-        }
+        matches!(self, Failure::Contention { .. } | Failure::Unavailable { .. })
     }
 
     /// Whether the change may have been applied, or may still be. If so, read the item before anything else.

@@ -1,11 +1,5 @@
-//! Idempotency: a request that is repeated has one effect, even if another process handles the repeat hours later.
-//!
-//! There are two ways. Neither has a state "in progress", because a crash would leave that state wrong:
-//!
-//! - An item that the request creates gets an id derived from the caller and the key ([`derived_id`]). The second
-//!   create collides with the first.
-//! - Any other change commits a record with its answer in the same transaction as its effect ([`Idempotency::change`]).
-//!   Both are committed or neither. The record holds the first answer. It counts for 25 hours.
+//! Idempotency: a request that is repeated has one effect, even if another process handles the repeat hours later. There is
+//! no state "in progress", because a crash would leave that state wrong.
 
 use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError};
@@ -53,42 +47,10 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 ///
 /// A repeated request has one effect, even if another process handles the repeat hours later. The record with the
 /// answer is committed in the same transaction as the effect, so there is no state "in progress" that a crash would
-/// leave wrong. A request that only creates an item needs no record: with an id from [`derived_id`], the second create
-/// collides with the first.
+/// leave wrong. A request that only creates an item needs no record if the id of the item is from [`derived_id`].
 ///
 /// `A` is the answer that a repeat gets again. It can be any serialisable value, for a consumer of a queue as well as
-/// for an HTTP function.
-///
-/// ```
-/// use fencepost::{Answer, Error, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Record, Table};
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId")]
-/// struct Account {
-///     balance: u64,
-/// }
-///
-/// /// Pays a message's amount in, once, although the queue may deliver the message twice.
-/// async fn pay_in(
-///     payments: &Idempotency<u64>,
-///     accounts: &Table<Account>,
-///     (message_id, account, amount): (&str, &str, u64),
-/// ) -> Result<u64, IdempotencyError<&'static str>> {
-///     let claim = IdempotencyClaim::new(&["payments", message_id], &[account, &amount.to_string()]);
-///     let mut reads = Reads::new();
-///     let item = reads.item("account", accounts, account);
-///     let answer = payments.change(&claim, reads, |attempt| {
-///         let current = attempt.get(item)?.ok_or(Error::Refused("there is no such account"))?;
-///         let balance = current.value.balance + amount;
-///         attempt.update_at(item, &Account { balance })?;
-///         Ok(balance)
-///     });
-///     Ok(match answer.await? {
-///         Answer::New(balance) | Answer::Replayed(balance) => balance,
-///     })
-/// }
-/// ```
+/// for an HTTP function. The page of the [crate](crate) has an example.
 pub struct Idempotency<A> {
     records: Table<IdempotencyRecord<A>>,
 }
@@ -116,8 +78,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
         Idempotency { records: self.records.in_call(call) }
     }
 
-    /// Returns the first answer to the claim. If there is none, makes the change that `decide` plans and records its
-    /// answer.
+    /// Returns the first answer to the claim. If there is none, makes the change and records its answer.
     ///
     /// Every attempt reads the record together with `reads`, and looks at the record before it calls `decide`.
     ///
@@ -130,8 +91,7 @@ impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
     /// # Errors
     /// [`IdempotencyError::KeyReused`]: the key was used for another payload; use a new key.
     /// [`IdempotencyError::Refused`]: the decision refused; the error holds its reason. [`IdempotencyError::Failed`]:
-    /// repeat the request with the same claim. That also finds out about an unknown outcome, of this call or of an
-    /// earlier copy.
+    /// repeat the request with the same claim. That also finds out about an unknown outcome.
     pub async fn change<R>(
         &self,
         claim: &IdempotencyClaim,
@@ -203,14 +163,10 @@ impl<A> fmt::Debug for Idempotency<A> {
     }
 }
 
-/// The meaning of a record for a request.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Lookup<A> {
-    /// No record counts: this is the first request.
     New,
-    /// The same request was answered with this answer.
     Replayed(A),
-    /// The key was used for a request with another payload.
     KeyReused,
 }
 
@@ -241,11 +197,6 @@ impl<A> IdempotencyRecord<A> {
         }
     }
 
-    /// The meaning of this record for a request with this payload. An expired record does not count, because TTL
-    /// removes rows late.
-    ///
-    /// # Errors
-    /// [`Failure::CorruptItem`] if the record counts and its answer cannot be decoded.
     fn answer_to(self, payload: &str, now: SystemTime) -> Result<Lookup<A>, Failure> {
         if self.expires_at <= epoch_seconds(now) {
             return Ok(Lookup::New);
@@ -260,8 +211,7 @@ impl<A> IdempotencyRecord<A> {
     }
 }
 
-/// An answer as a record has it. An answer in the form of another release may not decode. That matters only if the
-/// record counts.
+/// An answer as a record has it. One of another release may not decode, which matters if the record counts.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Kept<A> {
     Answer(A),
@@ -292,8 +242,7 @@ pub struct IdempotencyClaim {
 }
 
 impl IdempotencyClaim {
-    /// How long a record counts: the promised 24 hours plus one for different clocks and for a repeat that was sent in
-    /// time and arrives late.
+    /// How long a record counts: the promised 24 hours plus one for different clocks and late repeats.
     pub const RETENTION: Duration = Duration::from_hours(24 + 1);
 
     /// Creates the claim of a request.
@@ -328,12 +277,10 @@ impl IdempotencyClaim {
         record.map_or(Ok(Lookup::New), |record| record.answer_to(&self.payload, now))
     }
 
-    /// The record of the request with this answer.
     pub(crate) fn record_of<A>(&self, answer: A, now: SystemTime) -> IdempotencyRecord<A> {
         IdempotencyRecord::new(self.payload.clone(), answer, now)
     }
 
-    /// Adds the record with this answer to the steps of the attempt.
     fn record<A: Serialize + DeserializeOwned + Clone>(
         &self,
         attempt: &mut Attempt,
@@ -376,16 +323,6 @@ mod tests {
             assert_eq!(id.len(), 32);
             assert!(id.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"_-".contains(&byte)), "{id}");
         }
-    }
-
-    #[test]
-    fn a_claim_is_found_by_its_scope_and_recognised_by_its_payload() {
-        let claim = IdempotencyClaim::new(&["caller", "route", "key"], &["payload"]);
-        let other_payload = IdempotencyClaim::new(&["caller", "route", "key"], &["another"]);
-        let other_scope = IdempotencyClaim::new(&["caller", "route", "other key"], &["payload"]);
-        assert_eq!(claim.key(), other_payload.key());
-        assert_ne!(claim.payload, other_payload.payload);
-        assert_ne!(claim.key(), other_scope.key());
     }
 
     #[test]

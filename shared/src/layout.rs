@@ -54,8 +54,7 @@ impl Settings {
         Settings::of(OtherWriters::Nobody, Deletes::Expire, Regions::One)
     }
 
-    /// A table in which TTL removes no tombstones. [`WithoutTtl`] takes who else writes it and in which Regions, and then
-    /// how its deletes go.
+    /// A table in which TTL removes no tombstones. [`WithoutTtl`] takes its other writers, Regions and deletes.
     pub const fn without_ttl() -> WithoutTtl {
         WithoutTtl { other_writers: OtherWriters::Nobody, regions: Regions::One }
     }
@@ -96,8 +95,7 @@ impl Settings {
         Settings { names, ..self }
     }
 
-    /// Sets the version that a create makes: at least 1, which is the default. Take the one with which the other writers
-    /// of the table begin.
+    /// Sets the version that a create makes: at least 1, which is the default. Take that of the other writers.
     #[must_use]
     pub const fn first_version(self, version: u64) -> Self {
         Settings { first_version: version, ..self }
@@ -131,8 +129,7 @@ impl Settings {
         !matches!(self.other_writers, OtherWriters::Nobody) || matches!(self.deletes, Deletes::Remove)
     }
 
-    /// Whether versions may repeat. A write then demands every attribute of the value too, and its copies share the
-    /// token of a transaction.
+    /// Whether versions may repeat. A write then demands every attribute too, and its copies share a token.
     pub(crate) const fn demands_values(&self) -> bool {
         matches!(self.other_writers, OtherWriters::Any)
     }
@@ -179,27 +176,8 @@ impl WithoutTtl {
     }
 
     /// Several Regions write the table, which is a global table with multi-Region strong consistency (MRSC). Such a table
-    /// has no transactions. It has no TTL either, so its `Record` has no [`EXPIRES_AT`](crate::Record::EXPIRES_AT):
-    ///
-    /// ```compile_fail,E0080
-    /// use fencepost::{Record, Settings, Store, Table};
-    /// # use serde::{Deserialize, Serialize};
-    ///
-    /// #[derive(Serialize, Deserialize, Record)]
-    /// #[record(key = "accountId", settings = Settings::without_ttl().in_regions().swept())]
-    /// #[record(expires_at = "end")] // It compiles without this line.
-    /// struct Account {
-    ///     balance: u64,
-    ///     end: u64,
-    /// }
-    ///
-    /// fn accounts(store: &Store) -> Table<Account> {
-    ///     store.table("accounts")
-    /// }
-    /// # fn main() {
-    /// #     let _: fn(&Store) -> Table<Account> = accounts;
-    /// # }
-    /// ```
+    /// has no transactions. It has no TTL either, so a `Record` with an [`EXPIRES_AT`](crate::Record::EXPIRES_AT) does not
+    /// compile.
     pub const fn in_regions(self) -> Self {
         WithoutTtl { regions: Regions::Strong, ..self }
     }
@@ -216,8 +194,7 @@ impl WithoutTtl {
         Settings::of(self.other_writers, Deletes::Keep, self.regions)
     }
 
-    /// A delete removes the row. The version that it returns is that of no row, and versions start again with the next
-    /// create.
+    /// A delete removes the row. It returns the version of no row; the next create starts again.
     ///
     /// A delete or a create with a lost answer is unknown. A create with a second copy that the network delivers after
     /// the delete, within 15 minutes of the first, is applied again.
@@ -230,7 +207,6 @@ impl WithoutTtl {
 /// Which other programs write the rows of a table: programs that do not use this crate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OtherWriters {
-    /// None.
     Nobody,
     /// [`WithoutTtl::shared_with_versioned_writers`].
     Versioned,
@@ -238,7 +214,6 @@ pub(crate) enum OtherWriters {
     Any,
 }
 
-/// How the items of a table are deleted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Deletes {
     /// [`Settings::own`].
@@ -251,7 +226,6 @@ pub(crate) enum Deletes {
     Remove,
 }
 
-/// The Regions in which a table is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Regions {
     /// One Region writes. Replicas in other Regions are read only.
@@ -265,13 +239,11 @@ pub(crate) enum Regions {
 pub(crate) struct Layout {
     pub partition_key: &'static str,
     pub sort_key: Option<&'static str>,
-    /// Every top-level attribute that a value may have.
     pub attributes: &'static [&'static str],
     pub expires_at: Option<&'static str>,
     pub settings: Settings,
 }
 
-/// A layout has all settings of its table.
 impl Deref for Layout {
     type Target = Settings;
 

@@ -164,19 +164,11 @@
 //! # Errors
 //!
 //! ```
-//! use fencepost::{Failure, Record, Store, Table, UpdateError};
-//! use serde::{Deserialize, Serialize};
-//!
-//! #[derive(Serialize, Deserialize, Record)]
-//! #[record(key = "accountId")]
-//! struct Account {
-//!     balance: u64,
-//! }
-//!
-//! fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {
-//!     Store::new(client).table("accounts")
-//! }
-//!
+//! # use fencepost::{Record, Table, UpdateError};
+//! # use serde::{Deserialize, Serialize};
+//! # #[derive(Serialize, Deserialize, Record)]
+//! # #[record(key = "accountId")]
+//! # struct Account { balance: u64 }
 //! async fn withdraw(accounts: &Table<Account>, id: &str, amount: u64) -> String {
 //!     // Pure, so that it can be made again on another writer's result.
 //!     let decide = |account: &Account| match account.balance.checked_sub(amount) {
@@ -297,91 +289,3 @@ struct RepositoryPage;
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/adoption.md")]
 struct AdoptionPage;
-
-#[cfg(doctest)]
-/// Settings that cannot hold, beside those that the documentation shows. None of them compiles.
-///
-/// The row forgets a write before an add may be late.
-///
-/// ```compile_fail,E0080
-/// # use fencepost::{Names, Record, Settings, Store, Table};
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId", settings = Settings::own().remembered_writes(8).add_window(9))]
-/// struct Account { balance: u64 }
-/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
-/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
-/// ```
-///
-/// An add without a window.
-///
-/// ```compile_fail,E0080
-/// # use fencepost::{Names, Record, Settings, Store, Table};
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId", settings = Settings::own().add_window(0))]
-/// struct Account { balance: u64 }
-/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
-/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
-/// ```
-///
-/// More writes than a row remembers.
-///
-/// ```compile_fail,E0080
-/// # use fencepost::{Names, Record, Settings, Store, Table};
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId", settings = Settings::own().remembered_writes(129))]
-/// struct Account { balance: u64 }
-/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
-/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
-/// ```
-///
-/// A first version that is that of no row.
-///
-/// ```compile_fail,E0080
-/// # use fencepost::{Names, Record, Settings, Store, Table};
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId", settings = Settings::own().first_version(0))]
-/// struct Account { balance: u64 }
-/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
-/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
-/// ```
-///
-/// A first version without room for later ones.
-///
-/// ```compile_fail,E0080
-/// # use fencepost::{Names, Record, Settings, Store, Table};
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId", settings = Settings::own().first_version(1 << 52))]
-/// struct Account { balance: u64 }
-/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
-/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
-/// ```
-///
-/// Two attributes of one name.
-///
-/// ```compile_fail,E0080
-/// # use fencepost::{Names, Record, Settings, Store, Table};
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId", settings = Settings::own().names(Names::DEFAULT.version("same").fence("same")))]
-/// struct Account { balance: u64 }
-/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
-/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
-/// ```
-///
-/// An attribute with the name of the key.
-///
-/// ```compile_fail,E0080
-/// # use fencepost::{Names, Record, Settings, Store, Table};
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId", settings = Settings::own().names(Names::DEFAULT.version("accountId")))]
-/// struct Account { balance: u64 }
-/// # fn accounts(store: &Store) -> Table<Account> { store.table("accounts") }
-/// # fn main() { let _: fn(&Store) -> Table<Account> = accounts; }
-/// ```
-struct CannotHold;

@@ -14,8 +14,7 @@ use crate::layout::Deletes;
 use crate::protocol::condition::{self, ConditionalWrite, OrderedBy};
 use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
-use crate::protocol::row::is_soon;
-use crate::protocol::row::{self, check_size};
+use crate::protocol::row::{self, check_size, is_soon};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
@@ -61,11 +60,8 @@ pub struct OrderKey {
 
 impl Ord for OrderKey {
     fn cmp(&self, other: &Self) -> Ordering {
-        let by_name = match (&self.name, &other.name) {
-            (Some(mine), Some(theirs)) => mine.cmp(theirs),
-            (mine, theirs) => mine.is_none().cmp(&theirs.is_none()),
-        };
-        self.order.cmp(&other.order).then(by_name)
+        let key = |of: &Self| (of.order, of.name.is_none());
+        key(self).cmp(&key(other)).then_with(|| self.name.cmp(&other.name))
     }
 }
 
@@ -147,8 +143,7 @@ impl<T: LwwRecord> LwwTable<T> {
     /// Source: <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-dead-letter-queues.html>
     pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(30 * 24);
 
-    /// Sets how long tombstones are kept, counted from the arrival of the deletion: at least an hour, at most ten
-    /// years.
+    /// Sets how long tombstones are kept after the deletion arrived: at least an hour, at most ten years.
     #[must_use]
     pub fn with_tombstone_retention(self, retention: Duration) -> Self {
         LwwTable { table: self.table.with_tombstone_retention(retention) }
@@ -180,8 +175,7 @@ impl<T: LwwRecord> LwwTable<T> {
         Ok(row.as_ref().map(Stored::read).transpose()?.and_then(|stored| stored.live))
     }
 
-    /// Registers the instance with one write, unless a newer instance is registered, or the same or a newer one was
-    /// deleted.
+    /// Registers the instance with one write, unless a newer one is registered, or it or a newer one was deleted.
     ///
     /// # Errors
     /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: register the instance again, at any time. For all
@@ -229,7 +223,6 @@ impl<T: LwwRecord> LwwTable<T> {
         }
     }
 
-    /// Sends one write until its outcome is proved.
     async fn put(&self, write: ConditionalWrite) -> Result<Put<T>, Failure> {
         let call = self.table.call();
         let mut delivery = Delivery::new(self.table.sender(), &call);
@@ -264,19 +257,15 @@ pub(crate) fn tombstone<T: LwwRecord>(key: &Key, order_key: &OrderKey, purge_at:
     Ok(tombstone)
 }
 
-/// The proved outcome of a write.
 enum Put<T> {
     /// The write was applied and replaced this row, if there was one.
     Applied(Option<Attributes>),
-    /// This row refused the write. If a source is given, the answer to an earlier send was lost, and that send may have
-    /// been applied.
+    /// This row refused the write. With a source, an earlier send may have been applied.
     Refused(Stored<T>, Option<Source>),
 }
 
-/// A row of the table.
 struct Stored<T> {
     order_key: OrderKey,
-    /// The instance. `None` for a tombstone.
     live: Option<T>,
     purge_at: Option<u64>,
 }
@@ -291,7 +280,6 @@ impl<T: LwwRecord> Stored<T> {
     }
 }
 
-/// The order key of a row, with its instance unless it is a tombstone.
 #[cfg(feature = "testing")]
 pub(crate) fn read_instance<T: LwwRecord>(attributes: &Attributes) -> Result<(OrderKey, Option<T>), Failure> {
     Stored::read(attributes).map(|stored| (stored.order_key, stored.live))
@@ -311,7 +299,6 @@ pub(crate) fn judge_registration<T: PartialEq>(
     }
 }
 
-/// The order key in these attributes.
 fn order_key_of<T: LwwRecord>(attributes: &Attributes) -> Option<OrderKey> {
     let order = row::read_number(attributes.get(T::ORDERED_BY)?)?;
     let name = attributes.get(T::NAMED_BY).map(|name| name.as_s().cloned()).transpose().ok()?;

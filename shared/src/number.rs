@@ -2,7 +2,6 @@
 
 use std::fmt;
 
-/// The most significant digits of a number.
 pub(crate) const MAX_DIGITS: usize = 38;
 
 /// A number in the notation of `DynamoDB`: exact decimal text with up to 38 significant digits.
@@ -47,8 +46,7 @@ impl Number {
         self.floor_and_ceiling().filter(|(floor, ceiling)| floor == ceiling).map(|(floor, _)| floor)
     }
 
-    /// The nearest whole numbers: the largest not above this one, the smallest not below it. `None` if they have more
-    /// than 38 digits.
+    /// The nearest whole numbers: the largest not above this one, the smallest not below it. `None` beyond 38 digits.
     pub(crate) fn floor_and_ceiling(&self) -> Option<(i128, i128)> {
         let (mantissa, exponent) = self.0.split_once(['e', 'E']).unwrap_or((&self.0, "0"));
         let (is_negative, digits) = match mantissa.strip_prefix('-') {

@@ -37,12 +37,10 @@ pub(crate) struct DualClockDeadline {
 }
 
 impl DualClockDeadline {
-    /// The moment that is `time` from now. `now` is the current time of the wall clock.
     pub(crate) fn within(time: Duration, now: SystemTime) -> Self {
         DualClockDeadline { monotonic: Deadline::within(time), wall: now.checked_add(time).unwrap_or(now + FAR_AWAY) }
     }
 
-    /// The earlier of both moments, on each clock separately.
     pub(crate) fn earlier(self, other: DualClockDeadline) -> Self {
         let monotonic = Deadline(self.monotonic.0.min(other.monotonic.0));
         DualClockDeadline { monotonic, wall: self.wall.min(other.wall) }
@@ -54,26 +52,20 @@ impl DualClockDeadline {
     }
 }
 
-/// The conflicts of one change so far.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Conflicts {
-    /// The number of conflicts.
     pub(crate) count: u32,
-    /// The number of pauses after conflicts.
     pub(crate) pauses: u32,
     /// Conflicts since the last pause. 1 means that only the first attempt after the pause has lost.
     pub(crate) since_pause: u32,
-    /// The time from the conflict before to the last one. The item was seen then: a pause and the wait for a lost
-    /// answer are part of it.
+    /// The time from the conflict before to the last one. Pauses and waits are part of it.
     pub(crate) observed: Duration,
-    /// The time from the last refused send to its answer.
     pub(crate) round_trip: Duration,
     /// The number of versions that the item moved on between its observation and the last refusal.
     pub(crate) behind: u64,
 }
 
 impl Conflicts {
-    /// Counts one more conflict.
     pub(crate) fn met(&mut self, behind: u64, observed: Duration, round_trip: Duration) {
         self.count += 1;
         self.since_pause += 1;
@@ -82,7 +74,6 @@ impl Conflicts {
         self.round_trip = round_trip;
     }
 
-    /// Counts a pause, unless it is zero.
     pub(crate) fn paused(&mut self, pause: Duration) {
         if !pause.is_zero() {
             self.pauses += 1;
@@ -154,7 +145,6 @@ pub(crate) const MIN_SEND_TIME: Duration = Duration::from_millis(150);
 /// followed by another send at once, up to 4 times in a row: after the process was frozen, all connections of its pool may
 /// be dead.
 const RESEND_PAUSE: Duration = Duration::from_millis(20);
-/// The largest bound of a pause before a resend.
 const MAX_RESEND_PAUSE: Duration = Duration::from_secs(1);
 /// The bound of the first pause after a conflict, in round trips. The pause is drawn between 0 and the bound. It lets ten
 /// writers that met once pass each other.
@@ -219,8 +209,7 @@ impl RetryPolicy {
     ///    twice in five round trips, there is a crowd, and rule 3 applies at once. One commit alone is no crowd.
     ///
     /// The table shows writers that begin at once on one item, with hops of 5 ms each way. It is simulated with 300
-    /// seeds for a hundred writers (mean; worst) and with 1,000 seeds for the others. `cargo dev bench` measures it
-    /// with the real code.
+    /// seeds for a hundred writers (mean; worst) and with 1,000 seeds for the others.
     ///
     /// | writers | requests per success | mean time |
     /// |---|---|---|
@@ -266,7 +255,6 @@ mod tests {
 
     const ROUND_TRIP: Duration = Duration::from_millis(10);
 
-    /// The longest pause that the policy may draw.
     fn longest(conflicts: &Conflicts) -> u128 {
         (RetryPolicy::default().conflict_pause(conflicts, u64::MAX) + Duration::from_nanos(1)).as_millis()
     }

@@ -18,21 +18,6 @@ use std::time::Duration;
 /// A store owns the client (with the retries of the SDK switched off), the [`RetryPolicy`], the [`Clock`], the [`Rng`],
 /// and the time of the last answer to the client. All tables, leases and transactions of a store share that time: the
 /// first request of each knows whether the client is connected. Copies are cheap and share it too.
-///
-/// ```
-/// use fencepost::{Record, Store, Table};
-/// use serde::{Deserialize, Serialize};
-///
-/// #[derive(Serialize, Deserialize, Record)]
-/// #[record(key = "accountId")]
-/// struct Account {
-///     balance: u64,
-/// }
-///
-/// fn accounts(client: &aws_sdk_dynamodb::Client) -> Table<Account> {
-///     Store::new(client).table("accounts")
-/// }
-/// ```
 #[derive(Clone)]
 pub struct Store {
     sender: Arc<Sender>,
@@ -48,11 +33,9 @@ impl Store {
     /// average. It is also well within the 30 s of an HTTP API.
     pub const TIME_LIMIT: Duration = Duration::from_secs(10);
 
-    /// Creates a store over this client, with the default policy, the clock of the machine and the randomness of the
-    /// operating system.
+    /// Creates a store over this client, with the default policy, clock and randomness.
     ///
-    /// The SDK's retries are switched off for the requests of this store. A retry that this crate does not see would
-    /// hide a lost answer from it.
+    /// The SDK's retries are switched off for the requests of this store. A retry would hide a lost answer.
     #[must_use]
     pub fn new(client: &Client) -> Self {
         Store { sender: Arc::new(Sender::new(client)), time_limit: Self::TIME_LIMIT, call: None }
@@ -78,9 +61,7 @@ impl Store {
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "accountId")]
-    /// # struct Account {
-    /// #     balance: u64,
-    /// # }
+    /// # struct Account { balance: u64 }
     /// use std::time::Duration;
     ///
     /// /// Both reads together take at most `left`.
@@ -126,7 +107,6 @@ impl Store {
         &self.sender.policy
     }
 
-    /// The call of an operation: that of this store or a new one within its time limit.
     pub(crate) fn call(&self) -> Call {
         self.call_after(Duration::ZERO)
     }

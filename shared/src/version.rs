@@ -22,8 +22,7 @@ impl Version {
         (number <= Self::MAX).then_some(Version(number))
     }
 
-    /// The number: 0 if there is no row, otherwise 1 or more. A row of another program that was not adopted yet may also
-    /// be at 0, or have no version.
+    /// The number: 0 if there is no row, otherwise 1 or more. A row of another program may also be at 0, or have none.
     #[must_use]
     pub fn get(self) -> u64 {
         self.0
@@ -60,9 +59,7 @@ pub struct Incarnation(Identity);
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Identity {
-    /// The stored incarnation of a row of this crate.
     Row([u8; 8]),
-    /// The digest of the value in a row of another program.
     Content([u8; 16]),
 }
 

@@ -1,5 +1,4 @@
-//! Requests from axum, and answers for it. The parsers are those of [`Request`], which give an error the same code and
-//! place everywhere.
+//! Requests from axum, and answers for it. The parsers are those of [`Request`].
 
 use super::preconditions::{IfMatch, Preconditions};
 use super::problem::Problem;
@@ -50,7 +49,6 @@ struct About {
     caller: String,
     request_id: String,
     call: Call,
-    /// The route of the router, once a [`Request`] is extracted.
     route: OnceLock<String>,
 }
 
@@ -150,7 +148,6 @@ async fn parameters(parts: &mut Parts) -> Result<BTreeMap<String, String>, Probl
     }
 }
 
-/// The only parameter of the path, with its name.
 async fn only_parameter(parts: &mut Parts) -> Result<(String, String), Problem> {
     let mut all = parameters(parts).await?.into_iter();
     match (all.next(), all.next()) {
@@ -179,7 +176,6 @@ impl<S: Send + Sync> FromRequestParts<S> for Ip {
     }
 }
 
-/// The precondition of a change: [`Request::if_match`].
 impl<S: Sync, V: Validator> FromRequestParts<S> for IfMatch<V> {
     type Rejection = Problem;
 
@@ -188,7 +184,6 @@ impl<S: Sync, V: Validator> FromRequestParts<S> for IfMatch<V> {
     }
 }
 
-/// The preconditions of a read: [`Request::read_preconditions`].
 impl<S: Sync, V: Validator> FromRequestParts<S> for Preconditions<V> {
     type Rejection = Problem;
 
@@ -220,8 +215,7 @@ impl<S: Sync> FromRequestParts<S> for QueryString {
     }
 }
 
-/// An answer for the log: the outcome, with the problem of a refusal or failure. It stands in the extensions of the
-/// answer.
+/// An answer for the log: the outcome or the problem. It stands in the extensions of the answer.
 #[derive(Clone)]
 pub(crate) struct Told {
     #[cfg_attr(not(feature = "lambda-without-tls"), expect(dead_code, reason = "the line about a request has it"))]

@@ -39,22 +39,17 @@ pub trait Resource: Record + Clone + Send + Sync {
 
 /// The items of one table, behind HTTP.
 ///
-/// Each operation takes the parsed demands of a request and returns the response. Problems have the codes of the
-/// [`Resource`].
+/// Each operation takes the parsed demands of a request. Problems have the codes of the [`Resource`].
 #[derive(Clone, Debug)]
 pub struct Items<T> {
     table: Table<T>,
     idempotency: Option<Idempotency<Response>>,
 }
 
-/// A decision about an item that may be absent.
 type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Result<Option<T>, Problem> + Sync + 'a;
 
-/// How a change of numbers is made.
 enum AddPlan<'a, T> {
-    /// By this add.
     Add(Add),
-    /// By an add that follows from the item, as it was seen last.
     FromItem(&'a (dyn Fn(&T) -> Add + Sync)),
 }
 
@@ -84,8 +79,7 @@ pub struct DeleteRequest {
 }
 
 impl Request {
-    /// Parses the headers of a creation. `payload` is the parsed content of the body, as in
-    /// [`Request::idempotency_claim`].
+    /// Parses the headers of a creation. For `payload`, see [`Request::idempotency_claim`].
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
@@ -93,8 +87,7 @@ impl Request {
         Ok(CreateRequest { if_absent: self.if_absent()?, claim: self.idempotency_claim(payload)? })
     }
 
-    /// Parses the headers of a change. `payload` is the parsed content of the body, as in
-    /// [`Request::idempotency_claim`].
+    /// Parses the headers of a change. For `payload`, see [`Request::idempotency_claim`].
     ///
     /// # Errors
     /// `invalid_if_match`, `invalid_if_none_match`, `invalid_idempotency_key`.
@@ -299,7 +292,6 @@ impl<T: Resource> Items<T> {
         }
     }
 
-    /// The problem of a change at the version of a client.
     fn problem_at<R: Into<Problem>>(error: VersionError<T, R>) -> Problem {
         match error {
             VersionError::NotFound => T::not_found(),
@@ -399,7 +391,6 @@ impl<T: Resource> Items<T> {
     }
 }
 
-/// A part of a body, as text.
 fn json_text(part: &impl Serialize) -> Box<RawValue> {
     to_raw_value(part).expect("a JSON value")
 }

@@ -1,5 +1,4 @@
-//! HTTP without a transport: requests, preconditions, responses and problems. This is the only folder with status
-//! codes.
+//! HTTP without a transport: requests, preconditions, responses and problems. Only this folder has status codes.
 //!
 //! A function names the *kind* of its answer ([`Problem::refused`], [`Response::created`]) and a stable code. This
 //! folder turns the kind into a status code. [`Items`] does the shared work of all routes over a single item.

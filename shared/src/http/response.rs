@@ -121,10 +121,6 @@ impl Response {
     }
 }
 
-/// The body as text.
-///
-/// # Panics
-/// If the value is not JSON, such as a map with numbers for names.
 fn text(body: &impl Serialize) -> String {
     serde_json::to_string(body).expect("a JSON value")
 }
@@ -142,7 +138,6 @@ impl<'de> Deserialize<'de> for Response {
     }
 }
 
-/// For every framework that uses the types of the `http` crate, such as axum.
 impl From<Response> for http::Response<String> {
     fn from(response: Response) -> Self {
         let mut converted = http::Response::new(response.body.unwrap_or_default());
@@ -170,10 +165,6 @@ struct Head {
 }
 
 impl Response {
-    /// The response as one text. [`Response::from_stored`] restores status, headers and body from it.
-    ///
-    /// # Panics
-    /// Never, because numbers, texts and lists of texts are JSON.
     fn to_stored(&self) -> String {
         let head = Head {
             status: self.status,
@@ -186,9 +177,6 @@ impl Response {
     }
 
     /// Restores a response from its text. Mark it with [`Response::replayed`] before you send it again.
-    ///
-    /// # Errors
-    /// A sentence, if [`Response::to_stored`] did not make the text.
     fn from_stored(text: &str) -> Result<Self, String> {
         let corrupt = |reason: String| format!("a stored answer: {reason}");
         let (head, body) = text.split_once('\n').ok_or_else(|| corrupt("its body is missing".to_owned()))?;

@@ -8,8 +8,8 @@ use super::object::Object;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 
 const NOT_JSON: &str = "an attribute of a kind that JSON does not have";
@@ -23,12 +23,10 @@ pub fn to_attribute(value: &Value) -> AttributeValue {
         Value::Number(number) => AttributeValue::N(number.to_string()),
         Value::String(text) => AttributeValue::S(text.clone()),
         Value::Array(items) => AttributeValue::L(items.iter().map(to_attribute).collect()),
-        Value::Object(members) => object_to_attribute(members),
+        Value::Object(members) => {
+            AttributeValue::M(members.iter().map(|(name, value)| (name.clone(), to_attribute(value))).collect())
+        }
     }
-}
-
-fn object_to_attribute(members: &Map<String, Value>) -> AttributeValue {
-    AttributeValue::M(members.iter().map(|(name, value)| (name.clone(), to_attribute(value))).collect())
 }
 
 /// Converts an attribute to a value. Each number gets its one text, in any notation of the engine.
@@ -115,14 +113,6 @@ mod tests {
     use crate::json::parse;
     use aws_sdk_dynamodb::primitives::Blob;
     use proptest::prelude::*;
-
-    #[test]
-    fn every_kind_of_value_comes_back_byte_for_byte() {
-        let text = r#"{"a":[1,-2.5,1e+100,12345678901234567890123456789012345678],"b":null,"c":{"d":true,"e":""},"f":[],"g":{}}"#;
-        let value = parse(text.as_bytes()).expect("JSON");
-        let back = from_attribute(to_attribute(&value)).expect("JSON again");
-        assert_eq!(back.to_string(), text);
-    }
 
     #[test]
     fn an_engines_notation_of_a_number_does_not_matter() {

@@ -5,13 +5,11 @@
 //! equal if and only if they print the same bytes, whether they come from a client or from a table.
 
 mod attribute;
-mod invalid;
 mod number;
 mod object;
 mod parse;
 
 pub use attribute::{from_attribute, to_attribute};
-pub use invalid::{Invalid, pointer_to};
 pub use number::{Decimal, Exact, value_of};
 pub use object::{MAX_DEPTH, Object, merge_patch, refuse_reserved};
-pub use parse::{MAX_VALUES, parse};
+pub use parse::{Invalid, MAX_VALUES, parse, pointer_to};

@@ -18,7 +18,6 @@ pub const MARGIN: Duration = Duration::from_millis(250);
 /// The time of an invocation without a known deadline: 10 s, the timeout in `template.yaml`.
 const UNKNOWN_DEADLINE: Duration = Duration::from_secs(10);
 
-/// The longest invocation that Lambda allows: 15 minutes.
 const MAX_TIMEOUT: Duration = Duration::from_mins(15);
 
 /// The environment variable with the timeout of the function in seconds. Lambda does not tell a function its timeout.
@@ -37,9 +36,6 @@ pub fn call(context: &Context) -> Call {
 }
 
 /// Checks the environment variable with the function's timeout, so that a malformed one ends the start of the function.
-///
-/// # Errors
-/// A sentence that names the variable.
 pub(super) fn check_timeout() -> Result<(), Source> {
     match env::seconds_or(TIMEOUT_VARIABLE, MAX_TIMEOUT.as_secs())? {
         Duration::ZERO => Err(format!("{TIMEOUT_VARIABLE} must be at least 1").into()),
@@ -61,27 +57,18 @@ fn allowance(deadline: SystemTime, now: SystemTime, timeout: Duration) -> Durati
 mod tests {
     use super::*;
 
-    const TIMEOUT: Duration = Duration::from_secs(10);
-
     #[test]
-    fn the_allowance_ends_a_margin_before_lambdas_deadline_and_is_never_negative() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
-        assert_eq!(allowance(now + Duration::from_secs(10), now, TIMEOUT), Duration::from_millis(9750));
-        assert_eq!(allowance(now + Duration::from_millis(100), now, TIMEOUT), Duration::ZERO);
-        assert_eq!(allowance(now - Duration::from_secs(1), now, TIMEOUT), Duration::ZERO);
-    }
-
-    #[test]
-    fn a_wall_clock_that_was_stopped_gives_no_more_than_the_functions_timeout() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
-        let an_hour_behind = now - Duration::from_hours(1);
-        assert_eq!(allowance(now + TIMEOUT, an_hour_behind, TIMEOUT), Duration::from_millis(9750));
-    }
-
-    #[test]
-    fn a_constant_in_place_of_a_deadline_is_not_taken_for_one() {
+    fn the_allowance_ends_a_margin_before_lambdas_deadline_or_the_functions_timeout() {
+        let (ten, now) = (Duration::from_secs(10), SystemTime::UNIX_EPOCH + Duration::from_hours(492_000));
         let constant = SystemTime::UNIX_EPOCH + Duration::from_mins(10);
-        let now = constant + Duration::from_hours(500_000);
-        assert_eq!(allowance(constant, now, MAX_TIMEOUT), Duration::from_millis(9750));
+        for (name, deadline, now, timeout, millis) in [
+            ("all of it is left", now + ten, now, ten, 9750),
+            ("less than the margin is left", now + Duration::from_millis(100), now, ten, 0),
+            ("it has passed", now - Duration::from_secs(1), now, ten, 0),
+            ("a wall clock that was stopped", now + ten, now - Duration::from_hours(1), ten, 9750),
+            ("a constant in place of a deadline", constant, now, MAX_TIMEOUT, 9750),
+        ] {
+            assert_eq!(allowance(deadline, now, timeout), Duration::from_millis(millis), "{name}");
+        }
     }
 }

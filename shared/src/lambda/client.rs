@@ -1,8 +1,7 @@
 //! The `DynamoDB` client of a function. Lambda puts all its settings into the environment.
 //!
 //! The default chain of `aws_config` would also look at profiles, SSO, containers and the metadata of the machine. A
-//! function on Lambda has none of these, and would pay for them with 0.8 MB of program (`docs/decisions.md`, "Start-up
-//! and size").
+//! function on Lambda has none of these, and would pay with 0.8 MB of program (`docs/decisions.md`).
 
 use super::https::https_client;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
@@ -23,11 +22,6 @@ use std::env;
 /// | `SSL_CERT_FILE`, `SSL_CERT_DIR` | the trusted authorities, instead of those of the system |
 ///
 /// Sends nothing. The first request fails if a setting is missing.
-///
-/// ```
-/// let client = fencepost::lambda::client_from_env();
-/// # let _ = client;
-/// ```
 pub fn client_from_env() -> Client {
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())

@@ -17,18 +17,15 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use std::collections::{BTreeMap, HashMap};
 
-/// The caller of a request that no authorizer has seen.
 const ANONYMOUS: &str = "anonymous";
 
 /// Parses the payload of an event.
 ///
-/// The runtime could do it too. It would track the path to every member for its error message, which takes 60 KB of
-/// every function.
+/// The runtime could do it too. It would track the path to every member, which takes 60 KB of every function.
 pub(super) fn read<T: DeserializeOwned>(event: LambdaEvent<Box<RawValue>>) -> Result<LambdaEvent<T>, Error> {
     Ok(LambdaEvent::new(serde_json::from_str(event.payload.get())?, event.context))
 }
 
-/// Parses the payload of a request.
 pub(super) fn read_request(event: LambdaEvent<Box<RawValue>>) -> Result<LambdaEvent<ApiGatewayV2httpRequest>, Error> {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
@@ -233,16 +230,23 @@ mod tests {
         to_request(event, member, "", call).1.caller().to_owned()
     }
 
+    fn iam(arn: &str, identity: &str) -> String {
+        format!(
+            r#"{{"iam":{{"accessKey":"ASIA","accountId":"123456789012","callerId":"AROA:one","cognitoIdentity":{identity},"principalOrgId":null,"userArn":{arn},"userId":"AROA:one"}}}}"#
+        )
+    }
+
+    fn jwt(claims: &str) -> String {
+        format!(r#"{{"jwt":{{"claims":{claims},"scopes":null}}}}"#)
+    }
+
+    fn lambda(context: &str) -> String {
+        format!(r#"{{"lambda":{context}}}"#)
+    }
+
     #[test]
     fn a_caller_is_whom_the_authorizer_names_and_anonymous_only_without_one() {
         let arn = "arn:aws:sts::123456789012:assumed-role/backend/one";
-        let iam = |arn: &str, identity: &str| {
-            format!(
-                r#"{{"iam":{{"accessKey":"ASIA","accountId":"123456789012","callerId":"AROA:one","cognitoIdentity":{identity},"principalOrgId":null,"userArn":{arn},"userId":"AROA:one"}}}}"#
-            )
-        };
-        let jwt = |claims: &str| format!(r#"{{"jwt":{{"claims":{claims},"scopes":null}}}}"#);
-        let lambda = |context: &str| format!(r#"{{"lambda":{context}}}"#);
         let identity = r#"{"amr":["authenticated"],"identityId":"eu-west-1:ann","identityPoolId":"eu-west-1:pool"}"#;
         for (authorizer, member, expected) in [
             ("null".to_owned(), None, "anonymous"),
@@ -276,27 +280,25 @@ mod tests {
     #[test]
     fn two_callers_never_have_one_name_whatever_a_lambda_authorizer_says() {
         let arn = "arn:aws:sts::1:assumed-role/users/CognitoIdentityCredentials";
-        let lambda = |tenant: &str| format!(r#"{{"lambda":{{"tenant":{tenant}}}}}"#);
-        let jwt = |issuer: &str| format!(r#"{{"jwt":{{"claims":{{"iss":"{issuer}","sub":"1"}}}}}}"#);
-        let of_identity = |identity: &str| {
-            format!(
-                r#"{{"iam":{{"userArn":"{arn}","cognitoIdentity":{{"amr":[],"identityId":"{identity}","identityPoolId":"pool"}}}}}}"#
-            )
+        let tenant = |tenant: &str| lambda(&format!(r#"{{"tenant":{tenant}}}"#));
+        let issuer = |issuer: &str| jwt(&format!(r#"{{"iss":"{issuer}","sub":"1"}}"#));
+        let of_identity = |id: &str| {
+            iam(&format!("{arn:?}"), &format!(r#"{{"amr":[],"identityId":"{id}","identityPoolId":"pool"}}"#))
         };
         let authorizers = [
             "null".to_owned(),
-            format!(r#"{{"iam":{{"userArn":"{arn}"}}}}"#),
+            iam(&format!("{arn:?}"), "null"),
             of_identity("eu-west-1:ann"),
             of_identity("eu-west-1:bob"),
-            jwt("https://one"),
-            jwt("https://two"),
-            lambda("1"),
-            lambda(r#""1""#),
-            lambda(r#""anonymous""#),
-            lambda(&format!("{arn:?}")),
-            lambda(&format!(r#""{arn} eu-west-1:ann""#)),
-            lambda(r#""https://one 1""#),
-            lambda(r#"" \"1\"""#),
+            issuer("https://one"),
+            issuer("https://two"),
+            tenant("1"),
+            tenant(r#""1""#),
+            tenant(r#""anonymous""#),
+            tenant(&format!("{arn:?}")),
+            tenant(&format!(r#""{arn} eu-west-1:ann""#)),
+            tenant(r#""https://one 1""#),
+            tenant(r#"" \"1\"""#),
         ];
         let callers: BTreeSet<_> = authorizers.iter().map(|one| caller_of(one, Some("tenant"))).collect();
         assert_eq!(callers.len(), authorizers.len(), "{callers:?}");

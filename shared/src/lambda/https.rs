@@ -49,7 +49,6 @@ pub fn https_client() -> SharedHttpClient {
     SharedHttpClient::new(Client { connections: connections(tcp), pools: Mutex::default() })
 }
 
-/// Connections that refuse an endpoint with `https`.
 #[cfg(not(feature = "lambda"))]
 type Connections = Tcp;
 
@@ -58,7 +57,6 @@ fn connections(tcp: Tcp) -> Connections {
     tcp
 }
 
-/// For connecting and for the answer.
 type Timeouts = (Option<Duration>, Option<Duration>);
 
 struct Client {
@@ -124,7 +122,6 @@ impl Service<Uri> for Connector {
     }
 }
 
-/// Sends requests on kept connections.
 struct Pool {
     client: legacy::Client<Connector, SdkBody>,
     read_timeout: Option<Duration>,

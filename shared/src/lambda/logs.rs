@@ -25,7 +25,6 @@ pub fn init_tracing(without: &[&str]) {
     };
 }
 
-/// One JSON object per line, with the members of the event at its top.
 pub(super) fn lines<S: Subscriber + for<'a> LookupSpan<'a>>() -> fmt::Layer<S, JsonFields, Format<Json>> {
     fmt::layer().json().flatten_event(true).with_span_list(false).with_target(false)
 }
@@ -74,7 +73,6 @@ impl Severity {
         }
     }
 
-    /// The name that Lambda knows.
     pub(super) fn name(self) -> &'static str {
         match self {
             Severity::Info => "INFO",
@@ -95,7 +93,6 @@ pub(super) fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The text of all sources below a problem, for the log.
 pub(super) fn chain(problem: &Problem) -> String {
     let mut text = String::new();
     let mut next = problem.source();

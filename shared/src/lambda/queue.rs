@@ -36,8 +36,7 @@ pub type Outcome = Result<Done, Problem>;
 
 /// Serves the batches of a queue until Lambda ends the process.
 ///
-/// `init` makes the state of the function from a store. `handle` gets the bodies of the messages, and returns one
-/// outcome for each, in their order.
+/// `init` makes the state of the function from a store. `handle` returns one outcome for each body, in order.
 ///
 /// # Errors
 /// `init` failed or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it.
@@ -66,8 +65,7 @@ pub async fn answer_batch<A>(
     respond_and_report(app, handle, read(event)?, reporter).await
 }
 
-/// Answers one batch. [`serve_queue`] does the same, and writes a line about each batch. Tests call this. Both log a line
-/// about each message.
+/// Answers one batch. [`serve_queue`] does the same, and writes a line about each batch. Tests call this.
 ///
 /// # Errors
 /// A failed message without an id cannot be named. All messages of the batch come again.

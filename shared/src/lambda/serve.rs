@@ -65,8 +65,7 @@ pub async fn answer_request(
     Ok(respond_and_report(router, read_request(event)?, member, reporter).await)
 }
 
-/// Answers one event. [`serve`] does the same, reads the environment, and writes a line about each request. Tests call
-/// this.
+/// Answers one event. [`serve`] does the same, reads the environment, and writes a line. Tests call this.
 pub async fn respond(router: &Router, event: LambdaEvent<ApiGatewayV2httpRequest>) -> ApiGatewayV2httpResponse {
     respond_and_report(router, event, None, &Reporter::silent()).await
 }

@@ -8,7 +8,6 @@ use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
 use std::sync::Arc;
 
-/// Connections over TLS where the endpoint is `https`.
 pub(super) type Connections = HttpsConnector<Tcp>;
 
 pub(super) fn connections(mut tcp: Tcp) -> Connections {

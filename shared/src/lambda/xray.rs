@@ -23,19 +23,16 @@ const DAEMON_VARIABLE: &str = "AWS_XRAY_DAEMON_ADDRESS";
 
 const INVOCATION: &str = "fencepost::invocation";
 
-/// Creates the span of an invocation. The sends within it belong to this trace.
 pub(super) fn invocation_span(trace_id: Option<&str>) -> Span {
     debug_span!(target: INVOCATION, "invocation", trace_id)
 }
 
-/// Sends a subsegment for each span of a send.
 pub(super) struct XRay {
     socket: UdpSocket,
     daemon: SocketAddr,
     rng: Rng,
 }
 
-/// The span of an invocation or of a send.
 struct Noted {
     start: SystemTime,
     fields: Map<String, Value>,
@@ -50,14 +47,12 @@ impl XRay {
         Some(XRay { socket, daemon, rng: Rng::system() })
     }
 
-    /// Its spans, at any log level.
     pub(super) fn filter() -> Targets {
         Targets::new().with_targets([(INVOCATION, Level::DEBUG), (SEND_TARGET, Level::DEBUG)])
     }
 }
 
-/// The subsegment of a send. `None` if the trace is not sampled. `header` has the form
-/// `Root=1-…;Parent=…;Sampled=1`.
+/// The subsegment of a send. `None` if it is not sampled. `header`: `Root=1-…;Parent=…;Sampled=1`.
 fn subsegment(id: u64, header: &str, send: &Noted, end: SystemTime) -> Option<Value> {
     let part = |name: &str| header.split(';').find_map(|part| part.trim().strip_prefix(name)?.strip_prefix('='));
     if part("Sampled") != Some("1") {
@@ -139,7 +134,6 @@ pub(super) fn subsegment_of(header: &str, fields: &[(&'static str, &str)]) -> Op
     subsegment(0, header, &Noted { start: UNIX_EPOCH, fields }, UNIX_EPOCH)
 }
 
-/// Seconds since 1970, as the documents of X-Ray have them.
 fn seconds(time: SystemTime) -> f64 {
     time.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }

@@ -1,8 +1,7 @@
 //! [`Leases::while_held`]: does work under a lease, and renews the lease meanwhile.
 
 use super::leases::Leases;
-use super::outcome::{LeaseHeld, LeaseLost};
-use super::row::Lease;
+use super::row::{Lease, LeaseHeld, LeaseLost};
 use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Error, Source};
@@ -96,7 +95,6 @@ impl Leases {
         done.map_err(Error::Refused)
     }
 
-    /// Polls the work, and renews the lease meanwhile.
     async fn work_while<W>(
         &self,
         lease: &mut Lease,
@@ -131,7 +129,6 @@ impl Leases {
     }
 }
 
-/// The pause after a failed renewal.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Polls the work until `other` is ready, as long as the lease has time left. Looks at the time each time before it
@@ -142,8 +139,7 @@ async fn beside<W: Future, N: Future>(
     mut work: Pin<&mut W>,
     other: N,
 ) -> Result<N::Output, Option<W::Output>> {
-    // Work that is always ready would use up the budget of the task and starve the renewal. So the renewal does not
-    // share this budget.
+    // Work that is always ready would use up the budget of the task and starve the renewal. So the renewal has its own.
     let mut other = pin!(tokio::task::coop::unconstrained(other));
     poll_fn(|context| {
         if lease.remaining().is_zero() {

@@ -1,8 +1,7 @@
 //! [`Leases`]: acquires and reads the leases of one table.
 
 use super::judge::{AfterAcquire, judge_acquire};
-use super::outcome::{Acquired, LeaseHeld};
-use super::row::{Lease, StoredLease};
+use super::row::{Acquired, Lease, LeaseHeld, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError, Source};
@@ -52,8 +51,7 @@ impl Leases {
         Leases { clock_skew: clock_skew.min(Self::MAX_CLOCK_SKEW), ..self }
     }
 
-    /// Returns the leases for this call: operations end at the call's deadline and count in its tally, as after
-    /// [`Store::in_call`].
+    /// Returns the leases for this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         Leases { store: self.store.in_call(call), ..self.clone() }
@@ -109,8 +107,7 @@ impl Leases {
     ///
     /// # Errors
     /// [`Error::Refused`]: another holder has the lease; the reason says who and until when. [`Error::Failed`]: see
-    /// [`Failure`]. After [`Failure::OutcomeUnknown`], the lease may stay taken, without a holder, until the requested
-    /// time is over.
+    /// [`Failure`]. After [`Failure::OutcomeUnknown`], the lease may stay taken until the requested time is over.
     pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
         match self.acquire_by(&Acquire { holder, id: &id, once: true }, key, terms, &self.store.call()).await {
@@ -124,8 +121,7 @@ impl Leases {
     /// Afterwards, the same request is a new acquire.
     ///
     /// # Errors
-    /// See [`Leases::acquire`]. Also [`IdempotencyError::KeyReused`]: the key was used for another acquire, with a
-    /// lease now held; use a new key.
+    /// See [`Leases::acquire`]. Also [`IdempotencyError::KeyReused`]: another acquire used the key; use a new one.
     pub async fn acquire_once(
         &self,
         key: &str,
@@ -179,7 +175,6 @@ impl Leases {
         }
     }
 
-    /// The id of the acquires of one call.
     pub(super) fn new_acquire_id(&self) -> Vec<u8> {
         [(); 2].map(|()| self.sender().rng.next_u64().to_be_bytes()).concat()
     }
@@ -226,7 +221,6 @@ impl fmt::Debug for Leases {
     }
 }
 
-/// Reads the row returned by an applied write.
 pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;

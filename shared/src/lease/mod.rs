@@ -27,7 +27,6 @@
 mod held;
 pub(crate) mod judge;
 mod leases;
-mod outcome;
 mod renew;
 mod row;
 mod terms;
@@ -35,6 +34,5 @@ mod wait;
 
 pub use held::Unfinished;
 pub use leases::Leases;
-pub use outcome::{Acquired, LeaseHeld, LeaseLost, NotHeldAt};
-pub use row::{Lease, LeaseVersion, StoredLease};
+pub use row::{Acquired, Lease, LeaseHeld, LeaseLost, LeaseVersion, NotHeldAt, StoredLease};
 pub use terms::LeaseTerms;

@@ -2,8 +2,7 @@
 
 use super::judge::judge_renewal;
 use super::leases::{Leases, corrupt, read_returned};
-use super::outcome::{LeaseLost, NotHeldAt};
-use super::row::{Lease, StoredLease};
+use super::row::{Lease, LeaseLost, NotHeldAt, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::error::{Error, Failure, Source};
@@ -154,7 +153,6 @@ fn unless_unknown(failure: Failure, earlier: Option<Source>) -> Failure {
     }
 }
 
-/// Returns the row that refused, if it has this token.
 fn under(token: &FencingToken, stored: Option<StoredLease>) -> Result<StoredLease, LeaseLost> {
     match stored {
         None => Err(LeaseLost::NotFound),

@@ -21,12 +21,10 @@ impl LeaseTerms {
     /// long for the answer.
     pub const RENEWAL_TAKES: Duration = Duration::from_millis(450);
 
-    /// A lease of this length, renewed after half of it. It costs two requests per length, and leaves half of it for
-    /// failed renewals.
+    /// A lease of this length, renewed after half of it. It costs two requests per length.
     ///
     /// # Errors
-    /// [`InvalidValue`]: half of the length is less than a renewal may need, or the length is more than a day. Choose
-    /// another length.
+    /// [`InvalidValue`]: half of the length is less than a renewal may need, or the length is more than a day.
     pub fn new(length: Duration) -> Result<Self, InvalidValue> {
         Self::renewed_after(length, length / 2)
     }
@@ -54,7 +52,6 @@ impl LeaseTerms {
         Err(InvalidValue::OutOfRange(wrong.into()))
     }
 
-    /// The time until the next renewal of a lease with this much time left.
     pub(super) fn renewal_in(&self, remaining: Duration) -> Duration {
         remaining.saturating_sub(self.length.saturating_sub(self.renew_after))
     }

@@ -1,8 +1,7 @@
 //! [`Leases::acquire_within`]: waits for a lease that another caller holds.
 
 use super::leases::Leases;
-use super::outcome::{Acquired, LeaseHeld};
-use super::row::Lease;
+use super::row::{Acquired, Lease, LeaseHeld};
 use super::terms::LeaseTerms;
 use crate::error::Error;
 use crate::protocol::condition::Acquire;
@@ -17,8 +16,7 @@ impl Leases {
     ///
     /// While it waits, it looks at the lease at most 3 times per lease length. It looks when the lease of the holder
     /// ends, if that is soon. Otherwise it looks at a random time in each half of a length, because the lease may be
-    /// released early. The wait comes on top of the time limit of the store; the deadline of a [`Call`](crate::Call) ends
-    /// both.
+    /// released early. The wait comes on top of the store's time limit; the end of a [`Call`](crate::Call) ends both.
     ///
     /// # Errors
     /// See [`Leases::acquire`]. [`Error::Refused`]: the lease was still held at the end of `timeout`.

@@ -72,8 +72,7 @@ use crate::table::Record;
 pub trait Index {
     /// The `Record` of the table.
     type Record: Record;
-    /// The type shown by a query of this index: the `Record` of the table, or one with fewer attributes and the same
-    /// keys.
+    /// The type shown by a query: the `Record` of the table, or one with fewer attributes and the same keys.
     type Shown: Record;
     /// The name of the index.
     const NAME: &'static str;
@@ -82,8 +81,7 @@ pub trait Index {
     /// The name of its sort key attribute, if it has one.
     const SORT_KEY: Option<&'static str> = None;
     /// Whether it is a local index. A local index has the partitions of the table in another order, with strongly
-    /// consistent reads. A global one has partitions of its own. Its rows may lag behind those of the table, usually by
-    /// less than a second.
+    /// consistent reads. A global one has partitions of its own. Its rows lag behind those of the table.
     const IS_LOCAL: bool = false;
     /// Its attributes beside its keys and those of the table.
     const PROJECTION: Projection = Projection::All;
@@ -100,9 +98,11 @@ pub enum Projection {
     Include(&'static [&'static str]),
 }
 
+/// The names of a partition key and of a sort key, if there is one.
+pub(super) type Keys = [Option<&'static str>; 2];
+
 impl Projection {
-    /// Whether an index with these keys has the attribute.
-    const fn has(self, keys: [Option<&str>; 2], attribute: &str) -> bool {
+    const fn has(self, keys: Keys, attribute: &str) -> bool {
         let [partition, sort] = keys;
         match self {
             _ if is(partition, attribute) || is(sort, attribute) => true,
@@ -111,28 +111,25 @@ impl Projection {
             Projection::Include(names) => contains(names, attribute),
         }
     }
-}
 
-/// Whether the index has each attribute of its `Shown` record.
-pub(super) const fn shows_all<I: Index>() -> bool {
-    let mut rest = <I::Shown as Record>::ATTRIBUTES;
-    while let [attribute, others @ ..] = rest {
-        if !I::PROJECTION.has([Some(I::PARTITION_KEY), I::SORT_KEY], attribute) {
-            return false;
+    pub(super) const fn has_all(self, keys: Keys, mut attributes: &[&str]) -> bool {
+        while let [attribute, others @ ..] = attributes {
+            if !self.has(keys, attribute) {
+                return false;
+            }
+            attributes = others;
         }
-        rest = others;
+        true
     }
-    true
 }
 
-/// Whether no tombstone can be taken for an item in the index.
-pub(super) const fn shows_tombstones<I: Index>() -> bool {
-    let keys = [Some(I::PARTITION_KEY), I::SORT_KEY];
-    let Settings { names: Names { version, purge_at, buried, .. }, deletes, .. } = <I::Record as Record>::SETTINGS;
-    let all_marks =
-        I::PROJECTION.has(keys, version) && I::PROJECTION.has(keys, purge_at) && I::PROJECTION.has(keys, buried);
-    let leaves_none = matches!(deletes, Deletes::Remove);
-    leaves_none || all_marks || leaves_on_delete::<I::Record>(keys[0]) || leaves_on_delete::<I::Record>(keys[1])
+/// Whether no tombstone of the table of `T` can be taken for an item in an index with these keys.
+pub(super) const fn shows_tombstones<T: Record>(keys: Keys, projection: Projection) -> bool {
+    let Settings { names: Names { version, purge_at, buried, .. }, deletes, .. } = T::SETTINGS;
+    matches!(deletes, Deletes::Remove)
+        || projection.has_all(keys, &[version, purge_at, buried])
+        || leaves_on_delete::<T>(keys[0])
+        || leaves_on_delete::<T>(keys[1])
 }
 
 /// Whether a delete removes this key of an index. A tombstone keeps the attribute of the expiry time.
@@ -143,155 +140,90 @@ const fn leaves_on_delete<T: Record>(key: Option<&str>) -> bool {
     }
 }
 
-/// Whether both records have the same keys of the table, and a local index has the table's partitions.
-pub(super) const fn has_the_keys_of_its_table<I: Index>() -> bool {
-    let table = <I::Record as Record>::PARTITION_KEY;
-    let same_sort = match (<I::Record as Record>::SORT_KEY, <I::Shown as Record>::SORT_KEY) {
-        (Some(one), other) => is(other, one),
-        (None, other) => other.is_none(),
-    };
-    let fits = !I::IS_LOCAL || is(Some(I::PARTITION_KEY), table) && I::SORT_KEY.is_some();
-    same_sort && fits && is(Some(<I::Shown as Record>::PARTITION_KEY), table)
+/// Whether the rows of an index with these keys show the keys of its table, and a local index has the table's partitions.
+pub(super) const fn has_the_keys_of_its_table(table: Keys, shown: Keys, index: Keys, is_local: bool) -> bool {
+    let fits = !is_local || are_equal(index[0], table[0]) && index[1].is_some();
+    fits && are_equal(table[0], shown[0]) && are_equal(table[1], shown[1])
+}
+
+const fn are_equal(one: Option<&str>, other: Option<&str>) -> bool {
+    match other {
+        Some(other) => is(one, other),
+        None => one.is_none(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Order;
+
+    impl Record for Order {
+        const PARTITION_KEY: &'static str = "orderId";
+        const ATTRIBUTES: &'static [&'static str] = &["userId", "day", "endsAt"];
+        const EXPIRES_AT: Option<&'static str> = Some("endsAt");
+    }
+
+    #[derive(serde::Serialize, serde::Deserialize)]
+    struct Removed;
+
+    impl Record for Removed {
+        const PARTITION_KEY: &'static str = "orderId";
+        const ATTRIBUTES: &'static [&'static str] = &["userId"];
+        const SETTINGS: Settings = Settings::without_ttl().removed();
+    }
+
     #[test]
-    fn an_index_has_its_keys_and_what_it_projects() {
-        let keys = [Some("userId"), Some("createdAt")];
+    fn an_index_shows_records_of_which_it_has_every_attribute() {
         for (projection, total, lines) in [
             (Projection::All, true, true),
             (Projection::KeysOnly, false, false),
             (Projection::Include(&["total"]), true, false),
         ] {
-            assert!(projection.has(keys, "userId") && projection.has(keys, "createdAt"));
-            assert_eq!((projection.has(keys, "total"), projection.has(keys, "lines")), (total, lines));
+            let has = |attributes: &[&str]| projection.has_all([Some("userId"), Some("createdAt")], attributes);
+            assert!(has(&[]) && has(&["userId", "createdAt"]) && has(&["createdAt", "userId"]), "{projection:?}");
+            assert_eq!((has(&["userId", "total"]), has(&["total", "lines"])), (total, lines), "{projection:?}");
         }
     }
 
-    /// A record of this table with these attributes; the braces have the other differences from the defaults.
-    macro_rules! record {
-        ($name:ident, $key:literal, $attributes:expr, {$($more:item)*}) => {
-            #[derive(serde::Serialize, serde::Deserialize)]
-            struct $name;
-
-            impl Record for $name {
-                const PARTITION_KEY: &'static str = $key;
-                const ATTRIBUTES: &'static [&'static str] = $attributes;
-                $($more)*
-            }
-        };
-    }
-
-    /// The verdict of `$check` on an index of `$record` that shows `$shown`, with this partition key; the braces have
-    /// the other differences from the defaults.
-    macro_rules! says {
-        ($check:ident, $record:ty, $shown:ty, $partition:literal, {$($more:item)*}) => {{
-            struct Indexed;
-
-            impl Index for Indexed {
-                type Record = $record;
-                type Shown = $shown;
-                const NAME: &'static str = "index";
-                const PARTITION_KEY: &'static str = $partition;
-                $($more)*
-            }
-            $check::<Indexed>()
-        }};
-    }
-
-    record!(Order, "orderId", &["userId", "day", "total", "endsAt"], {
-        const EXPIRES_AT: Option<&'static str> = Some("endsAt");
-    });
-    record!(Removed, "orderId", &["userId"], {
-        const SETTINGS: Settings = Settings::without_ttl().removed();
-    });
-    record!(Total, "orderId", &["userId", "total"], {});
-    record!(Elsewhere, "basketId", &["userId"], {});
-    record!(Line, "orderId", &["userId"], {
-        const SORT_KEY: Option<&'static str> = Some("line");
-    });
-    record!(Lot, "orderId", &["userId"], {
-        const SORT_KEY: Option<&'static str> = Some("lot");
-    });
-
     #[test]
-    fn an_index_shows_records_of_which_it_has_every_attribute() {
-        assert!(says!(shows_all, Order, Order, "userId", {}));
-        assert!(says!(shows_all, Order, Total, "userId", {
-            const PROJECTION: Projection = Projection::Include(&["total"]);
-        }));
-        assert!(says!(shows_all, Order, Total, "total", {
-            const SORT_KEY: Option<&'static str> = Some("userId");
-            const PROJECTION: Projection = Projection::KeysOnly;
-        }));
-        assert!(!says!(shows_all, Order, Total, "userId", {
-            const PROJECTION: Projection = Projection::KeysOnly;
-        }));
-        assert!(!says!(shows_all, Order, Order, "userId", {
-            const PROJECTION: Projection = Projection::Include(&["total"]);
-        }));
+    fn a_tombstone_is_known_in_an_index_that_it_leaves_or_that_has_all_of_its_marks() {
+        const NONE: Projection = Projection::KeysOnly;
+        for (keys, projection, is_known) in [
+            ([Some("userId"), None], NONE, true),
+            ([Some("foreign"), Some("day")], NONE, true),
+            ([Some("foreign"), Some("endsAt")], NONE, false), // a tombstone has it too
+            ([Some("foreign"), None], Projection::All, true),
+            ([Some("foreign"), None], Projection::Include(&["_version", "_purgeAt", "_buried"]), true),
+            ([Some("foreign"), None], Projection::Include(&["_purgeAt", "_buried"]), false),
+            ([Some("foreign"), None], Projection::Include(&["_version", "_buried"]), false),
+            ([Some("foreign"), None], Projection::Include(&["_version", "_purgeAt"]), false),
+        ] {
+            assert_eq!(shows_tombstones::<Order>(keys, projection), is_known, "{keys:?} {projection:?}");
+        }
+        assert!(shows_tombstones::<Removed>([Some("foreign"), None], NONE));
     }
 
     #[test]
-    fn a_tombstone_leaves_an_index_whose_key_a_delete_removes() {
-        assert!(says!(shows_tombstones, Order, Order, "userId", {
-            const PROJECTION: Projection = Projection::KeysOnly;
-        }));
-        assert!(says!(shows_tombstones, Order, Order, "foreign", {
-            const SORT_KEY: Option<&'static str> = Some("day");
-            const PROJECTION: Projection = Projection::KeysOnly;
-        }));
-        assert!(!says!(shows_tombstones, Order, Order, "foreign", {
-            const SORT_KEY: Option<&'static str> = Some("endsAt"); // a tombstone has it too
-            const PROJECTION: Projection = Projection::KeysOnly;
-        }));
-        assert!(says!(shows_tombstones, Removed, Removed, "foreign", {
-            const PROJECTION: Projection = Projection::KeysOnly;
-        }));
-    }
-
-    #[test]
-    fn a_tombstone_that_stays_in_an_index_is_known_by_all_of_its_marks() {
-        assert!(says!(shows_tombstones, Order, Order, "foreign", {}));
-        assert!(says!(shows_tombstones, Order, Order, "foreign", {
-            const PROJECTION: Projection = Projection::Include(&["_version", "_purgeAt", "_buried"]);
-        }));
-        assert!(!says!(shows_tombstones, Order, Order, "foreign", {
-            const PROJECTION: Projection = Projection::Include(&["_purgeAt", "_buried"]);
-        }));
-        assert!(!says!(shows_tombstones, Order, Order, "foreign", {
-            const PROJECTION: Projection = Projection::Include(&["_version", "_buried"]);
-        }));
-        assert!(!says!(shows_tombstones, Order, Order, "foreign", {
-            const PROJECTION: Projection = Projection::Include(&["_version", "_purgeAt"]);
-        }));
-    }
-
-    #[test]
-    fn what_an_index_shows_has_the_keys_of_the_table() {
-        assert!(says!(has_the_keys_of_its_table, Order, Total, "userId", {}));
-        assert!(says!(has_the_keys_of_its_table, Line, Line, "userId", {}));
-        assert!(!says!(has_the_keys_of_its_table, Order, Elsewhere, "userId", {}));
-        assert!(!says!(has_the_keys_of_its_table, Order, Line, "userId", {}));
-        assert!(!says!(has_the_keys_of_its_table, Line, Order, "userId", {}));
-        assert!(!says!(has_the_keys_of_its_table, Line, Lot, "userId", {}));
-    }
-
-    #[test]
-    fn a_local_index_has_the_partitions_of_the_table_in_an_order_of_its_own() {
-        assert!(says!(has_the_keys_of_its_table, Line, Line, "orderId", {
-            const SORT_KEY: Option<&'static str> = Some("day");
-            const IS_LOCAL: bool = true;
-        }));
-        assert!(!says!(has_the_keys_of_its_table, Line, Line, "userId", {
-            const SORT_KEY: Option<&'static str> = Some("day");
-            const IS_LOCAL: bool = true;
-        }));
-        assert!(!says!(has_the_keys_of_its_table, Line, Line, "orderId", {
-            const IS_LOCAL: bool = true;
-        }));
+    fn an_index_has_the_keys_of_its_table_and_a_local_one_its_partitions_in_an_order_of_its_own() {
+        let (order, line, lot) =
+            ([Some("orderId"), None], [Some("orderId"), Some("line")], [Some("orderId"), Some("lot")]);
+        let by_user = [Some("userId"), None];
+        for (table, shown, index, is_local, fits) in [
+            (order, order, by_user, false, true),
+            (line, line, by_user, false, true),
+            (order, [Some("basketId"), None], by_user, false, false),
+            (order, line, by_user, false, false),
+            (line, order, by_user, false, false),
+            (line, lot, by_user, false, false),
+            (line, line, [Some("orderId"), Some("day")], true, true),
+            (line, line, [Some("userId"), Some("day")], true, false),
+            (line, line, [Some("orderId"), None], true, false),
+        ] {
+            let found = has_the_keys_of_its_table(table, shown, index, is_local);
+            assert_eq!(found, fits, "{table:?} {shown:?} {index:?} {is_local}");
+        }
     }
 }

@@ -92,9 +92,8 @@ impl<T: Record> Pages<T> {
     /// because deleted items take room until they are removed.
     ///
     /// # Errors
-    /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that
-    /// cannot be read is [`Failure::CorruptItem`] with its key: repair it. After an error, the same page is asked for
-    /// again.
+    /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that cannot be read
+    /// is [`Failure::CorruptItem`] with its key: repair it. The next call asks again.
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>, Error<InvalidCursor>> {
         let query = &self.query;
         let call = &query.store.call();
@@ -153,14 +152,12 @@ impl<T: Record> Pages<T> {
         PageStream { next: Some(Box::pin(self.step())) }
     }
 
-    /// Reads a page, and gives back the run.
     async fn step(mut self) -> Step<T> {
         let page = self.next_page().await;
         (self, page)
     }
 }
 
-/// A run with its result.
 type Step<T> = (Pages<T>, Result<Option<Page<T>>, Error<InvalidCursor>>);
 
 /// The pages of a [`Query`] as a [`Stream`]. [`Pages::into_stream`] makes it.
@@ -209,14 +206,12 @@ impl<T: Record> Query<T> {
         last.map(|key| self.position_of(&key)).transpose()
     }
 
-    /// The key of the row after which another page begins.
     fn position_of(&self, row: &Attributes) -> Result<Attributes, Failure> {
         let names = self.key_names().into_iter().chain([self.partition_key]);
         let value = |name: &str| row.get(name).cloned().ok_or_else(|| without_key(name));
         names.map(|name| Ok((name.to_owned(), value(name)?))).collect()
     }
 
-    /// Decodes a row: an item, or `None` for a tombstone.
     fn item(&self, attributes: Attributes) -> Result<Option<Listed<T>>, Failure> {
         let key = Key::of(&attributes, T::PARTITION_KEY, T::SORT_KEY).ok_or_else(|| without_key(T::PARTITION_KEY))?;
         let layout = self.layout;
@@ -231,7 +226,6 @@ impl<T: Record> Query<T> {
     }
 }
 
-/// Decodes a whole row of a table with this layout.
 fn whole<T: Record>(layout: &Layout, attributes: Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
     let row = Row::read(layout, attributes)?;
     if row.is_tombstone {

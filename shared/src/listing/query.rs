@@ -1,6 +1,6 @@
 //! [`Query`]: names the items of one partition of a table or of an index.
 
-use super::index::{Index, Projection, has_the_keys_of_its_table, shows_all, shows_tombstones};
+use super::index::{Index, Projection, has_the_keys_of_its_table, shows_tombstones};
 use crate::error::Failure;
 use crate::layout::Layout;
 use crate::protocol::condition::{self, Sort};
@@ -89,9 +89,7 @@ pub struct Query<T> {
     pub(super) partition_key: &'static str,
     sort_key: Option<&'static str>,
     pub(super) is_consistent: bool,
-    /// Whether the rows have all attributes.
     pub(super) is_whole: bool,
-    /// The layout of the table, by the `Record` of the table.
     pub(super) layout: &'static Layout,
     pub(super) partition: AttributeValue,
     sort: Option<Sort>,
@@ -107,17 +105,21 @@ impl<T: Record> Table<T> {
         self.query_for(partition.into())
     }
 
-    /// A query for the items of an index with this partition key. Sends nothing. See [`Index`] for the attributes that
-    /// it can show.
+    /// A query for the items of an index with this partition key. Sends nothing. See [`Index`].
     pub fn query_index<I: Index<Record = T>>(&self, _: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
         const {
-            assert!(has_the_keys_of_its_table::<I>(), "the keys of the Index do not fit the table of its Record");
+            let index = [Some(I::PARTITION_KEY), I::SORT_KEY];
+            let shown = [Some(<I::Shown as Record>::PARTITION_KEY), <I::Shown as Record>::SORT_KEY];
             assert!(
-                shows_all::<I>(),
+                has_the_keys_of_its_table([Some(T::PARTITION_KEY), T::SORT_KEY], shown, index, I::IS_LOCAL),
+                "the keys of the Index do not fit the table of its Record"
+            );
+            assert!(
+                I::PROJECTION.has_all(index, <I::Shown as Record>::ATTRIBUTES),
                 "the index lacks an attribute of the Record that it shows: show a smaller Record"
             );
             assert!(
-                shows_tombstones::<I>(),
+                shows_tombstones::<T>(index, I::PROJECTION),
                 "the index cannot tell tombstones from items: project the version, the end and the mark of tombstones"
             );
         }
@@ -131,7 +133,6 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// A query of the table with rows shown as `S`.
     fn query_for<S>(&self, partition: KeyPart) -> Query<S> {
         Query {
             store: self.raw.store.clone(),
@@ -173,7 +174,6 @@ impl<T: Record> Query<T> {
         Query { after: cursor.map(str::to_owned), ..self }
     }
 
-    /// The sort key with its bound, if there is one.
     pub(super) fn bound(&self) -> Result<Option<(&'static str, Sort)>, Failure> {
         Table::<T>::check_fields()?;
         match (&self.sort, self.sort_key) {
@@ -214,32 +214,5 @@ impl<T> Clone for Query<T> {
 impl<T> fmt::Debug for Query<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Query").field("table", &self.table).field("index", &self.index).finish_non_exhaustive()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::protocol::condition::key_condition;
-
-    #[test]
-    fn a_range_names_and_has_only_what_its_condition_uses() {
-        let sensor = ("sensor", AttributeValue::N("1".to_owned()));
-        let (condition, names, values) = key_condition(&sensor, None);
-        assert_eq!(condition, "#partition = :partition");
-        assert_eq!((names.len(), values.len()), (1, 1));
-        for (bound, text, count) in [
-            (Sort::equal_to(1), "#sort = :sort", 2),
-            (Sort::less_than(1), "#sort < :sort", 2),
-            (Sort::at_most(1), "#sort <= :sort", 2),
-            (Sort::more_than(1), "#sort > :sort", 2),
-            (Sort::at_least(1), "#sort >= :sort", 2),
-            (Sort::between(1, 2), "#sort BETWEEN :sort AND :end", 3),
-            (Sort::starts_with(1), "begins_with(#sort, :sort)", 2),
-        ] {
-            let (condition, names, values) = key_condition(&sensor, Some(&("at", bound)));
-            assert_eq!(condition, format!("#partition = :partition AND {text}"));
-            assert_eq!((names["#sort"].as_str(), names.len(), values.len()), ("at", 2, count));
-        }
     }
 }

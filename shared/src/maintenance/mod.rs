@@ -3,12 +3,10 @@
 //! The program `fencepost` of the workspace puts both on the command line. `docs/operations.md` says when to use it.
 
 mod explain;
-mod found;
 mod run;
 mod write;
 
 pub use crate::listing::pages::Position;
 pub use explain::{Explanation, Kind, explain};
-pub use found::Found;
 pub use run::{Explained, Run, WrongTable};
-pub use write::Task;
+pub use write::{Found, Task};

@@ -1,8 +1,7 @@
 //! [`Run`]: one task on all rows of a table, page by page.
 
 use super::explain::{Explanation, Kind, explain, kind_of};
-use super::found::Found;
-use super::write::{Task, Written};
+use super::write::{Found, Task, Written};
 use crate::call::Call;
 use crate::error::{Error, Failure, Source};
 use crate::layout::{Layout, Settings};
@@ -19,7 +18,6 @@ use tokio::task::JoinSet;
 
 /// How long a page is asked for, before the run ends with a failure.
 const PATIENCE: Duration = Duration::from_mins(1);
-/// The number of writes that are in flight at once.
 const IN_FLIGHT: usize = 16;
 /// The bytes that a read unit reads and a write unit writes.
 ///
@@ -95,8 +93,7 @@ impl fmt::Display for WrongTable {
 }
 
 impl Store {
-    /// One task on all rows of the table with this name. `key` has the name of the partition key, and of the sort key if
-    /// there is one. Sends nothing.
+    /// One task on all rows of the table with this name. `key` has the names of its key. Sends nothing.
     ///
     /// # Panics
     /// If `key` has no name.
@@ -160,9 +157,8 @@ impl Run {
     /// explanations if the task is to explain, and otherwise the damaged ones. Returns `None` after the last page.
     ///
     /// # Errors
-    /// [`Error::Refused`]: the task is not for this table. [`Error::Failed`]: rows before this one may be written already.
-    /// Call it again, for the same page, if the failure [is retryable](Failure::is_retryable) or its outcome is unknown; else
-    /// correct the set-up.
+    /// [`Error::Refused`]: the task is not for this table. [`Error::Failed`]: rows before this one may be written
+    /// already. Call it again if the failure [is retryable](Failure::is_retryable) or unknown; else correct the set-up.
     pub async fn next_page(&mut self) -> Result<Option<Vec<Explained>>, Error<WrongTable>> {
         let after = match &self.position {
             Position::Start => None,
@@ -238,7 +234,6 @@ impl Run {
     }
 }
 
-/// Waits for one of the writes.
 async fn join(writing: &mut JoinSet<Result<Written, Failure>>, found: &mut Found) -> Result<(), Failure> {
     let unknown = |source: Source| Failure::OutcomeUnknown { source };
     if let Some(ended) = writing.join_next().await {

@@ -1,7 +1,6 @@
-//! [`Task`]: the work of a run on a row.
+//! [`Task`]: the work of a run on a row. [`Found`]: the findings of a run so far.
 
 use super::explain::{Kind, kind_of};
-use super::found::Found;
 use crate::call::Call;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout, Settings};
@@ -19,8 +18,7 @@ use std::time::Duration;
 /// How long one row is written to, before the run ends with a failure.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// The work of a run on the rows of a table. Each write is conditional: it never overwrites a change of another writer
-/// to the table at the same time.
+/// The work of a run on the rows of a table. Each write is conditional: it overwrites no change of another writer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Task {
@@ -42,7 +40,6 @@ pub enum Task {
     Restamp,
 }
 
-/// The outcome for one row.
 #[derive(Default)]
 pub(super) struct Written {
     applied: bool,
@@ -65,7 +62,6 @@ impl Task {
         if self == Task::Sweep { Layout { settings, ..layout } } else { layout }
     }
 
-    /// Whether the row needs the write of this task.
     pub(super) fn is_for(self, kind: Kind, row: &Row, now: u64) -> bool {
         match self {
             Task::Explain => false,
@@ -75,7 +71,6 @@ impl Task {
         }
     }
 
-    /// The write. `None` if the expression would exceed a limit of `DynamoDB`, or if the task has no writes.
     fn write(self, layout: &Layout, key: Attributes, row: &Row, id: WriteId, now: u64) -> Option<ConditionalWrite> {
         match self {
             Task::Explain => None,
@@ -130,5 +125,51 @@ impl Task {
             row = now_there;
             delivery.conflict(behind);
         }
+    }
+}
+
+/// The findings and changes of a [`Run`](super::Run) so far.
+///
+/// A run that was interrupted in a page reads it again, and counts its rows as they are then.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[non_exhaustive]
+pub struct Found {
+    /// Items of this crate.
+    pub live: u64,
+    /// Tombstones.
+    pub tombstones: u64,
+    /// Items that another program wrote and that are not adopted.
+    pub foreign: u64,
+    /// Leases.
+    pub leases: u64,
+    /// Rows of which the newest instance wins.
+    pub mappings: u64,
+    /// Rows that contradict themselves. They are left alone.
+    pub damaged: u64,
+    /// Rows that the run has written or removed. In a dry run, those that it would write or remove.
+    pub written: u64,
+    /// Rows that changed between the read and the write. Where needed, they were written again.
+    pub changed_meanwhile: u64,
+    /// Rows that were removed between the read and the write.
+    pub removed_meanwhile: u64,
+}
+
+impl Found {
+    /// All rows that were read.
+    #[must_use]
+    pub fn rows(&self) -> u64 {
+        let Found { live, tombstones, foreign, leases, mappings, damaged, .. } = self;
+        live + tombstones + foreign + leases + mappings + damaged
+    }
+
+    pub(super) fn count(&mut self, kind: Kind) {
+        *match kind {
+            Kind::Live => &mut self.live,
+            Kind::Tombstone => &mut self.tombstones,
+            Kind::Foreign => &mut self.foreign,
+            Kind::Lease => &mut self.leases,
+            Kind::Mapping => &mut self.mappings,
+            Kind::Damaged => &mut self.damaged,
+        } += 1;
     }
 }

@@ -15,14 +15,12 @@ use std::time::SystemTime;
 /// one of all attempts is applied, and the rows tell which.
 #[derive(Debug)]
 pub(crate) struct Attempts {
-    /// The id of the current attempt.
     pub id: WriteId,
     open: Vec<OpenAttempt>,
     /// The earlier attempt of which a second copy was applied after the refusal, with the version made by it.
     pub landed: Option<(WriteId, ItemVersion)>,
 }
 
-/// A refused attempt. It may still be applied.
 #[derive(Debug)]
 pub(crate) struct OpenAttempt {
     pub id: WriteId,
@@ -55,18 +53,15 @@ impl Attempts {
         Attempts { id, open: Vec::new(), landed: None }
     }
 
-    /// Whether the attempt with this id was refused and may still be applied.
     pub(crate) fn is_open(&self, id: WriteId) -> bool {
         self.open.iter().any(|open| open.id == id)
     }
 
-    /// Whether a burn followed the attempt with this id. A burned attempt is not open, and the change goes on under
-    /// another id.
+    /// Whether a burn followed the attempt with this id. The change goes on under another id.
     pub(crate) fn is_burned(&self, id: WriteId) -> bool {
         self.id != id && !self.is_open(id)
     }
 
-    /// The failure of a change ending here.
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
         if self.open.is_empty() { failure } else { while_open(failure) }
     }
@@ -80,13 +75,11 @@ impl Attempts {
         Ok(())
     }
 
-    /// The rows that would remember each open attempt.
     pub(crate) fn rows(&self) -> Vec<Vec<usize>> {
         self.open.iter().map(OpenAttempt::rows).collect()
     }
 
-    /// Takes an open attempt not excluded by a transaction with writes to these rows, because none of them would
-    /// remember it.
+    /// Takes an open attempt that none of these rows would remember. So a transaction on them does not exclude it.
     pub(crate) fn take_one_beside(&mut self, writes: &[usize]) -> Option<OpenAttempt> {
         let index = self.open.iter().position(|open| !writes_to(writes, &open.rows()))?;
         Some(self.open.swap_remove(index))
@@ -110,8 +103,7 @@ impl Attempts {
         unseen.filter_map(|rows| rows.first().copied()).collect()
     }
 
-    /// Judges the open attempts by a row just shown. Finds the one already applied, and drops those with no chance
-    /// left.
+    /// Judges the open attempts by a row just shown. Finds the applied one, and drops the dead ones.
     pub(crate) fn judge(&mut self, row: usize, seen: Option<&SeenRow>, now: SystemTime) {
         let landed = &mut self.landed;
         self.open.retain_mut(|open| {
@@ -132,9 +124,6 @@ impl Attempts {
     }
 
     /// Goes on under the id `next`, after these steps, which were refused and may still be applied.
-    ///
-    /// # Errors
-    /// [`Failure::OutcomeUnknown`] if too many attempts are open. Each makes the expressions of the next one longer.
     pub(crate) fn leave_open(&mut self, steps: &[RefusedStep<'_>], next: WriteId) -> Result<(), Failure> {
         if self.open.len() == MOST_OPEN {
             return Err(Failure::OutcomeUnknown {

@@ -3,13 +3,11 @@
 //! A write of one row is a change of one step; a transaction is a change of several. For both, `settle.rs` decides the
 //! next action after a refusal, by the verdict of `refusal.rs`.
 //!
-//! From a refusal to an answer: the refusing rows give a `Verdict`, the verdict gives an `After`, which ends as
-//! `Settled`.
+//! The refusing rows give a `Verdict`, the verdict gives an `After`, which ends as `Settled`.
 
 use super::attempts::Attempts;
-use super::batch::read_rows;
 use super::condition::{self, ConditionalWrite};
-use super::deliver::Delivery;
+use super::deliver::{Delivery, read_rows};
 use super::item::Attributes;
 use super::judge::{Base, SentWrite, Verdict};
 use super::memory::WriteId;
@@ -23,7 +21,6 @@ use crate::version::{ItemVersion, Version};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// A row of a change.
 pub(crate) struct Site<'a> {
     pub address: &'a Address,
     pub layout: &'static Layout,
@@ -34,7 +31,6 @@ pub(crate) struct Site<'a> {
     pub retention: Duration,
 }
 
-/// The fate of a refused attempt.
 pub(crate) enum Settled {
     /// It was applied. If it has one step, the step made this version.
     Landed(Version),
@@ -144,7 +140,6 @@ impl Delivery<'_> {
         Ok(Some((verdict, (row, item))))
     }
 
-    /// The burn of a write. `None` if it has none.
     fn burn_of(&self, sent: &SentWrite, others: &[WriteId], site: &Site<'_>) -> Option<ConditionalWrite> {
         let Site { address, layout, known, retention } = site;
         match sent.on {

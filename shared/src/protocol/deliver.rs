@@ -6,12 +6,11 @@ use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::hedge::Race;
 use crate::protocol::item::Attributes;
 use crate::protocol::patience::Patience;
-use crate::protocol::send::{ReadOutcome, Send, SendOutcome, Sender, send_span};
+use crate::protocol::send::{Address, ReadOutcome, Send, SendOutcome, Sender, send_span};
 use crate::retry::{Conflicts, DualClockDeadline, MIN_SEND_TIME, RetryPolicy, fraction};
-use std::marker;
-use std::mem;
 use std::pin::Pin;
 use std::time::{Duration, SystemTime};
+use std::{marker, mem};
 use tracing::debug;
 use tracing::instrument::{Instrument, Instrumented};
 
@@ -34,16 +33,13 @@ pub(crate) struct Delivery<'a> {
     conflicts: Conflicts,
     /// The time left at the last conflict.
     left: Duration,
-    /// The time from the last refused send to its answer.
     pub(crate) round_trip: Duration,
 }
 
 /// The last send of a write, refused because its condition did not hold.
 pub(crate) struct Refusal<F> {
-    /// The row or the reasons of the refusal.
     pub by: F,
-    /// Set if another send of the write may have been applied, or may still be: its answer was lost or is still
-    /// awaited.
+    /// Set if another send may have been applied, or may still be: its answer was lost or is still awaited.
     pub pending: Option<Source>,
 }
 
@@ -61,7 +57,6 @@ impl Refusal<Option<Attributes>> {
         }
     }
 
-    /// The same, where only a row can refuse.
     pub(crate) fn read_row<T>(
         self,
         read: impl Fn(&Attributes) -> Result<T, Failure>,
@@ -101,8 +96,7 @@ impl<'a> Delivery<'a> {
     /// Sends one write until an answer proves the outcome: the write is shown as applied, or the last send was refused.
     /// If the previous attempt lost a race, waits first.
     ///
-    /// If a send is not answered soon, an identical one follows, and both are awaited. The first answer with a proof
-    /// decides.
+    /// If a send is not answered soon, an identical one follows, and both are awaited. The first proof decides.
     ///
     /// After a lost answer, a send stays *pending* until a refusal is judged, because the answer to a resend speaks
     /// only of the resend. A send still in flight at a refusal is pending too. While a send is pending, the loop ends
@@ -119,8 +113,7 @@ impl<'a> Delivery<'a> {
         self.deliver(&|sent| Box::pin(send(sent))).await
     }
 
-    /// Sends a write of one row [until its outcome is proved](Delivery::until_proved). Returns the row shown by the
-    /// answer.
+    /// Sends a write of one row [until its outcome is proved](Delivery::until_proved). Returns the shown row.
     pub(crate) async fn write(
         &mut self,
         table: &str,
@@ -189,8 +182,7 @@ impl<'a> Delivery<'a> {
                 SendOutcome::Mismatch(source) => sends.mismatch(source),
             }
             if sends.rejected.is_none() {
-                // The pause leaves time for one more send before the deadline, which may prove the outcome of the last
-                // one.
+                // The pause leaves time for one more send, which may prove the outcome of the last one.
                 let pause = sends.patience.pause(self.sender.rng.next_u64());
                 race.send_after(pause.min(self.call.deadline().remaining() / 2));
             } else if !race.is_in_flight() {
@@ -262,10 +254,8 @@ impl<'a> Delivery<'a> {
     }
 }
 
-/// The reason of the first send of a change or of a read.
 const FIRST: &str = "first";
 
-/// The reason of a send started while earlier ones are still in flight.
 const HEDGE: &str = "hedge";
 
 /// The findings from the ended sends of one write, as long as none decides.
@@ -274,9 +264,7 @@ struct Sends {
     patience: Patience,
     /// Set if a send may have been applied, or may still be.
     pending: Option<Source>,
-    /// Set if a send was refused for now.
     not_now: Option<Source>,
-    /// Set if sending again is useless.
     rejected: Option<Source>,
     mismatches: u32,
     signed_again: bool,
@@ -306,7 +294,6 @@ impl Sends {
         self.pending = Some(source);
     }
 
-    /// The failure if sending again is useless and nothing is in flight.
     fn rejected(self) -> Failure {
         match (self.pending, self.rejected) {
             (Some(source), _) => Failure::OutcomeUnknown { source },
@@ -315,8 +302,7 @@ impl Sends {
     }
 }
 
-/// Reads until an answer arrives or time is up. If a read is not answered soon, an identical one follows, and both are
-/// awaited.
+/// Reads until an answer arrives or time is up. A second one hedges a late one.
 pub(crate) async fn until_read<A, S>(sender: &Sender, call: &Call, read: impl Fn(Duration) -> S) -> Result<A, Failure>
 where
     S: Future<Output = ReadOutcome<A>>,
@@ -362,8 +348,7 @@ where
     }
 }
 
-/// Waits before the next read. `reads` counts the reads so far. Fails with `source` if no time would be left for an
-/// answer.
+/// Waits before the next read. Fails with `source` if no time would be left for an answer.
 pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, source: Source) -> Result<(), Failure> {
     let pause = RetryPolicy::resend_pause(reads, sender.rng.next_u64());
     if !has_time_to_read(call, pause) {
@@ -373,9 +358,40 @@ pub(crate) async fn pause_before_read(sender: &Sender, call: &Call, reads: u32, 
     Ok(())
 }
 
-/// Whether time would be left for an answer if the next read left after `pause`.
 fn has_time_to_read(call: &Call, pause: Duration) -> bool {
     call.deadline().remaining() >= pause.saturating_add(MIN_SEND_TIME)
+}
+
+/// The most rows of one batch (`DynamoDB` quota).
+pub(crate) const MAX_ROWS: usize = 100;
+
+/// Reads at most [`MAX_ROWS`] different rows until all are answered or time is up, and returns them in the order of
+/// `rows`. Asks again, after a pause, for those missing from an answer.
+pub(crate) async fn read_rows(
+    sender: &Sender,
+    call: &Call,
+    rows: &[Address],
+) -> Result<Vec<Option<Attributes>>, Failure> {
+    let mut found = vec![None; rows.len()];
+    let mut left: Vec<usize> = (0..rows.len()).collect();
+    let mut batches = 0;
+    while !left.is_empty() {
+        if batches > 0 {
+            let source = "some rows were not read: the table is throttled, or the answer was full".into();
+            pause_before_read(sender, call, batches, source).await?;
+        }
+        batches += 1;
+        let asked: Vec<Address> = left.iter().map(|&at| rows[at].clone()).collect();
+        let mut answered = until_read(sender, call, |timeout| sender.read_batch(&asked, timeout)).await?;
+        let mut position = 0..;
+        left.retain(|&at| {
+            let item = position.next().and_then(|position| answered.remove(&position));
+            let is_left_out = item.is_none();
+            found[at] = item.flatten();
+            is_left_out
+        });
+    }
+    Ok(found)
 }
 
 #[cfg(test)]

@@ -30,8 +30,7 @@ pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) 
 
 /// Judges an open attempt by a later row. It was refused, with nothing pending, and might still be applied. *Open*: it
 /// was not applied so far, as far as a row can tell. Where rows may vanish, a row created by the attempt may be gone
-/// again. *Unproved*: a copy of it may have been applied and then forgotten by the row. For `is_soon`, see
-/// [`may_still_land`].
+/// again. *Unproved*: a copy of it may have been applied and then forgotten by the row.
 #[must_use]
 pub fn judge_open(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Verdict {
     match judge(open, seen) {
@@ -45,16 +44,13 @@ pub fn judge_open(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Ve
 /// The life of a row, as far as it decides whether the row would remember a write.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Life {
-    /// There is no row.
     Absent,
-    /// Other programs made the row.
     Foreign,
     /// The row is of this incarnation, and has a memory or not.
     Ours(Incarnation, bool),
 }
 
 impl Life {
-    /// The life of this row.
     pub(super) fn of(seen: Option<&SeenRow>) -> Self {
         match seen {
             None => Life::Absent,
@@ -63,7 +59,6 @@ impl Life {
         }
     }
 
-    /// The life of the row demanded by a write.
     pub(super) fn demanded(on: Base) -> Self {
         match on {
             Base::NoRow(_) => Life::Absent,

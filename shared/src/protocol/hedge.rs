@@ -6,8 +6,7 @@ use std::task::Poll;
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The most sends of one request in flight together. A third would rarely help, and would triple the load on an already
-/// slow table.
+/// The most sends of one request in flight together. A third would triple the load on a slow table.
 const MAX_IN_FLIGHT: usize = 2;
 
 /// The sends of one request now in flight. `N` is the caller's note about each.
@@ -15,7 +14,6 @@ const MAX_IN_FLIGHT: usize = 2;
 /// No send is dropped before it ends, except with the whole race. Dropping a send closes its connection, and the next
 /// request then pays a handshake.
 pub(crate) struct Race<S, N> {
-    /// The oldest first.
     flights: Vec<Flight<S, N>>,
     /// The pause before the next send, until [`Race::next`] begins it.
     pause: Option<Duration>,
@@ -33,7 +31,6 @@ impl<S: Future, N> Race<S, N> {
         Race { flights: Vec::with_capacity(MAX_IN_FLIGHT), pause: None }
     }
 
-    /// Whether a send has not ended.
     pub(crate) fn is_in_flight(&self) -> bool {
         !self.flights.is_empty()
     }
@@ -62,8 +59,7 @@ impl<S: Future, N> Race<S, N> {
                     let ended = self.flights.remove(index);
                     return Poll::Ready(Some((outcome, ended.note)));
                 }
-                // The first poll has built, signed and handed over the request. This takes only the function's own
-                // time. So the timer starts here.
+                // The first poll has built, signed and handed over the request. So the timer starts here.
                 if let Some(after) = flight.hedge_after.take() {
                     timer.set(Some(sleep(after)));
                 }
@@ -102,7 +98,6 @@ mod tests {
         Duration::from_millis(millis)
     }
 
-    /// A send answered after this many milliseconds.
     fn after(millis: u64) -> Boxed {
         Box::pin(async move {
             sleep(Duration::from_millis(millis)).await;
@@ -136,23 +131,26 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn the_answer_to_a_late_send_is_still_heard_while_its_hedge_is_in_flight() {
-        let happened = events(vec![(after(200), HEDGE_AFTER), (after(100), HEDGE_AFTER)], 4).await;
-        let expected = [(0, "send 0"), (150, "send 1"), (200, "answer 0"), (250, "answer 1")];
-        assert_eq!(happened, told(&expected));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn a_hedge_is_not_hedged_so_two_at_most_are_in_flight() {
-        let happened = events(vec![(after(900), HEDGE_AFTER), (after(900), HEDGE_AFTER), (after(1), None)], 5).await;
-        let expected = [(0, "send 0"), (150, "send 1"), (900, "answer 0"), (1050, "answer 1"), (1050, "send 2")];
-        assert_eq!(happened, told(&expected));
-    }
-
-    #[tokio::test(start_paused = true)]
-    async fn without_a_time_to_hedge_after_nothing_is_due_before_the_answer() {
-        let happened = events(vec![(after(900), None), (after(1), None)], 3).await;
-        assert_eq!(happened, told(&[(0, "send 0"), (900, "answer 0"), (900, "send 1")]));
+    async fn a_late_send_is_hedged_once_and_still_heard() {
+        for (name, sends, expected) in [
+            (
+                "both are heard",
+                vec![(after(200), HEDGE_AFTER), (after(100), HEDGE_AFTER)],
+                &[(0, "send 0"), (150, "send 1"), (200, "answer 0"), (250, "answer 1")][..],
+            ),
+            (
+                "a hedge is not hedged, so two at most are in flight",
+                vec![(after(900), HEDGE_AFTER), (after(900), HEDGE_AFTER), (after(1), None)],
+                &[(0, "send 0"), (150, "send 1"), (900, "answer 0"), (1050, "answer 1"), (1050, "send 2")],
+            ),
+            (
+                "without a time to hedge after, nothing is due before the answer",
+                vec![(after(900), None), (after(1), None)],
+                &[(0, "send 0"), (900, "answer 0"), (900, "send 1")],
+            ),
+        ] {
+            assert_eq!(events(sends, expected.len()).await, told(expected), "{name}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

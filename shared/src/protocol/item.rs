@@ -25,7 +25,6 @@ impl Diff {
         Diff { set: set.collect(), remove }
     }
 
-    /// The attributes of an item kept or set by this.
     pub(crate) fn applied<'a>(
         &'a self,
         item: &'a Attributes,
@@ -41,7 +40,6 @@ impl Diff {
     }
 }
 
-/// The size of these attributes in bytes.
 pub(crate) fn size_of_attributes<'a>(attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
     attributes.into_iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
@@ -65,8 +63,7 @@ fn size_of(value: &AttributeValue) -> usize {
     }
 }
 
-/// A digest of the attributes with these names: the same if and only if they have the same values. A missing attribute
-/// differs from every value.
+/// A digest of the attributes with these names, the same only for the same values. Missing differs from every value.
 pub(crate) fn digest(attributes: &Attributes, names: &[&str]) -> [u8; 16] {
     let mut names = names.to_vec();
     names.sort_unstable();

@@ -84,7 +84,6 @@ impl SeenRow {
     }
 }
 
-/// Whether `token` is lower than the highest token seen by the row.
 pub(crate) fn is_fenced(seen: Option<u64>, token: Option<u64>) -> bool {
     matches!((seen, token), (Some(seen), Some(token)) if token < seen)
 }
@@ -217,12 +216,10 @@ pub(super) mod tests {
         SentWrite { on: Base::NoRow(version(1)), ..write(id, 1, 1) }
     }
 
-    /// A row of another program with this content.
     pub(in crate::protocol) fn foreign(at: u64, content: u8) -> SeenRow {
         SeenRow { incarnation: Incarnation::of_content([content; 16]), memory: None, ..row_at(at) }
     }
 
-    /// A write to adopt such a row.
     pub(in crate::protocol) fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
         let on = Base::Row { version: version(at), window: 1, incarnation: Incarnation::of_content([content; 16]) };
         SentWrite { on, rows_may_vanish: true, ..write(id, at, 1) }
@@ -263,22 +260,21 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_version_below_the_one_that_was_read_is_corrupt() {
-        assert_eq!(judge(&write(id(999), 40, W), Some(&row_at(39))), Verdict::Corrupt);
-    }
-
-    #[test]
-    fn a_purged_row_made_anew_proves_nothing_about_a_write_on_the_old_one() {
+    fn another_row_and_one_without_memory_prove_nothing_and_a_version_that_went_down_is_corrupt() {
         // The incarnation's reason to exist: same version, same id, another row.
-        let anew = SeenRow { incarnation: Incarnation::from_bytes([8; 8]), ..row_at(41) };
-        assert_eq!(judge(&write(id(999), 40, 1), Some(&anew)), Verdict::Unproved);
-        assert_eq!(judge(&write(id(999), 40, 1), None), Verdict::Unproved);
-    }
-
-    #[test]
-    fn a_row_without_memory_proves_nothing() {
-        let row = SeenRow { memory: None, ..row_at(41) };
-        assert_eq!(judge(&write(id(41), 40, 1), Some(&row)), Verdict::Unproved);
+        let anew = |at| SeenRow { incarnation: Incarnation::from_bytes([8; 8]), ..row_at(at) };
+        let silent = SeenRow { memory: None, ..row_at(41) };
+        for (name, id_of_write, window, row, verdict) in [
+            ("a version below the one that was read", 999, W, Some(row_at(39)), Verdict::Corrupt),
+            ("a row made anew", 999, 1, Some(anew(41)), Verdict::Unproved),
+            ("a row made anew with the same id", 41, 1, Some(anew(41)), Verdict::Unproved),
+            ("no row", 999, 1, None, Verdict::Unproved),
+            ("no memory", 41, 1, Some(silent), Verdict::Unproved),
+            ("an incarnation lost to another program", 41, 1, Some(foreign(41, 1)), Verdict::Unproved),
+            ("the same, within a window", 999, W, Some(foreign(41, 1)), Verdict::Unproved),
+        ] {
+            assert_eq!(judge(&write(id(id_of_write), 40, window), row.as_ref()), verdict, "{name}");
+        }
     }
 
     #[test]
@@ -300,13 +296,6 @@ pub(super) mod tests {
         let adopted_by_another = SeenRow { incarnation: Incarnation::from_bytes([8; 8]), ..row_at(6) };
         for row in [None, Some(&foreign(5, 1)), Some(&foreign(5, 2)), Some(&foreign(6, 2)), Some(&adopted_by_another)] {
             assert_eq!(judge(&adoption(mine, 5, 1), row), Verdict::Unproved, "{row:?}");
-        }
-    }
-
-    #[test]
-    fn a_row_that_lost_its_incarnation_to_another_program_proves_nothing() {
-        for write in [write(id(41), 40, 1), write(id(999), 40, W)] {
-            assert_eq!(judge(&write, Some(&foreign(41, 1))), Verdict::Unproved);
         }
     }
 

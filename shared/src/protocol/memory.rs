@@ -88,7 +88,6 @@ impl Memory {
         self.0.get(&id).copied()
     }
 
-    /// How many writes the row remembers.
     pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
@@ -98,8 +97,7 @@ impl Memory {
     ///
     /// An id stored before version `c` may go when the row is at least at `c + R - 1`, because the removing write then
     /// makes at least `c + R`. One version earlier, a copy of the removed write could still be in its window and would
-    /// be applied twice. Writers with the same memory in view begin at different ids, so that together they remove more
-    /// than four.
+    /// be applied twice. Writers with the same memory in view begin at different ids.
     #[must_use]
     pub fn prunable(&self, seen: Version, remembered: u64, by: WriteId, burned: usize) -> Vec<WriteId> {
         let is_old = |trace: &Trace| trace.version().get() + remembered <= seen.get() + 1;

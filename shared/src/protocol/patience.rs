@@ -8,25 +8,19 @@ use std::time::Duration;
 /// are no leftovers: the network or the service is in trouble.
 const MAX_DEAD_CONNECTIONS: u32 = 4;
 
-/// The failed sends of one request.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Patience {
-    /// Failed sends. Each doubles the bound of the next pause.
     failed: u32,
-    /// Failed sends with a lost answer.
     lost: u32,
-    /// Broken connections since the last failure of another kind.
     broken: u32,
 }
 
 impl Patience {
-    /// Notes a send answered but not applied.
     pub(crate) fn not_applied(&mut self) {
         self.broken = 0;
         self.failed += 1;
     }
 
-    /// Notes a send with a lost answer.
     pub(crate) fn lost(&mut self) {
         self.not_applied();
         self.lost += 1;
@@ -42,12 +36,10 @@ impl Patience {
         }
     }
 
-    /// The number of failed sends with a lost answer.
     pub(crate) fn lost_answers(&self) -> u32 {
         self.lost
     }
 
-    /// The pause before the next send.
     pub(crate) fn pause(&self, random: u64) -> Duration {
         if (1..=MAX_DEAD_CONNECTIONS).contains(&self.broken) {
             return Duration::ZERO;
@@ -60,7 +52,6 @@ impl Patience {
 mod tests {
     use super::*;
 
-    /// The longest pause before the next send in milliseconds, with the number of lost answers.
     fn next(patience: &Patience) -> (u128, u32) {
         let pause = patience.pause(u64::MAX).as_nanos().div_ceil(1_000_000);
         (pause, patience.lost_answers())

@@ -24,7 +24,6 @@ pub enum Role {
 }
 
 impl Role {
-    /// The state of the row demanded by the step.
     pub(crate) fn base(&self) -> Option<Base> {
         match self {
             Role::Writes(sent) => Some(sent.on),
@@ -44,7 +43,6 @@ pub(super) fn judge_one(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTim
     (judge(sent, seen), vanishes_soon(sent, seen, now))
 }
 
-/// One step of a refused change.
 pub(crate) struct RefusedStep<'a> {
     /// The place of its row among the rows of the change.
     pub row: usize,
@@ -63,22 +61,18 @@ impl<'a> RefusedStep<'a> {
         RefusedStep { row, role, layout, reason, seen, is_named_by_client: false }
     }
 
-    /// Whether the reason shows the row or its absence.
     pub(crate) fn is_shown(&self) -> bool {
         matches!(self.reason, Reason::Refused(_))
     }
 
-    /// The write, if the step is one that leaves an id.
     pub(crate) fn write(&self) -> Option<SentWrite> {
         if let Role::Writes(sent) = self.role { Some(sent) } else { None }
     }
 
-    /// Whether a burn of the step would prove something.
     pub(crate) fn burn_helps(&self) -> bool {
         self.write().is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen.as_ref()))))
     }
 
-    /// Whether the step requires a lease already lost, as shown by its row.
     pub(crate) fn is_lease_lost(&self) -> bool {
         let (Role::Requires(mine), Reason::Refused(Some(row))) = (self.role, self.reason) else { return false };
         let current = row.get(TOKEN).and_then(row::read_number);
@@ -158,6 +152,7 @@ pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
 mod tests {
     use super::*;
     use crate::protocol::item::Attributes;
+    use crate::protocol::judge::tests::{create as created_by, version, write};
     use crate::version::{Incarnation, Version};
     use aws_sdk_dynamodb::types::AttributeValue;
     use std::time::{Duration, UNIX_EPOCH};
@@ -177,26 +172,12 @@ mod tests {
     }
 
     fn update(at: u64) -> Role {
-        let version = Version::new(at).expect("small");
-        Role::Writes(SentWrite {
-            id: OURS,
-            on: Base::Row { version, window: 1, incarnation: THEIRS.as_incarnation() },
-            remembered: 16,
-            fence: None,
-            rows_may_vanish: false,
-            versions_may_repeat: false,
-        })
+        let on = Base::Row { version: version(at), window: 1, incarnation: THEIRS.as_incarnation() };
+        Role::Writes(SentWrite { on, ..write(OURS, at, 1) })
     }
 
     fn create() -> Role {
-        Role::Writes(SentWrite {
-            id: OURS,
-            on: Base::NoRow(Version::ABSENT.next()),
-            remembered: 16,
-            fence: None,
-            rows_may_vanish: false,
-            versions_may_repeat: false,
-        })
+        Role::Writes(created_by(OURS))
     }
 
     fn refusal(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
@@ -212,38 +193,46 @@ mod tests {
         Reason::Refused(Some(row))
     }
 
-    #[test]
-    fn one_step_that_landed_means_that_all_did_whatever_the_others_show() {
-        let moved_on = (update(3), refused(row_of(THEIRS, 4)));
-        let ours = (create(), refused(row_of(OURS, 1)));
-        assert_eq!(judged(&[moved_on, ours]), LANDED);
+    fn moved_on() -> (Role, Reason) {
+        (update(3), refused(row_of(THEIRS, 4)))
+    }
+
+    fn went_down() -> (Role, Reason) {
+        (update(9), refused(row_of(THEIRS, 4)))
     }
 
     #[test]
-    fn one_step_that_is_dead_means_that_all_are() {
-        assert_eq!(
-            judged(&[(update(7), Reason::NotNow), (update(3), refused(row_of(THEIRS, 4)))]),
-            Verdict::NeverApplied
-        );
-        assert_eq!(judged(&[(update(7), Reason::None), (create(), refused(row_of(THEIRS, 1)))]), Verdict::NeverApplied);
-    }
-
-    #[test]
-    fn steps_that_leave_no_id_prove_nothing() {
-        let version = Version::new(3).expect("small");
-        let base = Base::Row { version, window: 1, incarnation: Incarnation::from_bytes([2; 8]) };
-        assert_eq!(judged(&[(Role::Checks(base), refused(row_of(THEIRS, 4)))]), Verdict::Unproved);
-        assert_eq!(judged(&[(Role::Adds, refused(row_of(THEIRS, 4)))]), Verdict::Unproved);
-        assert_eq!(judged(&[(update(3), Reason::Refused(None))]), Verdict::Unproved);
-        assert_eq!(judged(&[(update(3), Reason::None)]), Verdict::Unproved);
-    }
-
-    #[test]
-    fn a_refused_lease_proves_nothing_about_what_was_applied_before() {
+    fn the_steps_of_a_change_are_judged_together() {
+        let incarnation = Incarnation::from_bytes([2; 8]);
+        let checks = || (Role::Checks(Base::Row { version: version(3), window: 1, incarnation }), moved_on().1);
         let lost = || (Role::Requires(7), Reason::Refused(None));
-        assert_eq!(judged(&[lost(), (create(), Reason::None)]), Verdict::Unproved);
-        assert_eq!(judged(&[lost(), (create(), refused(row_of(OURS, 1)))]), LANDED);
-        assert_eq!(judged(&[lost(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
+        let still_open = || (update(4), refused(row_of(THEIRS, 4)));
+        let ours = || (create(), refused(row_of(OURS, 1)));
+        let taken = || (create(), refused(row_of(THEIRS, 1)));
+        for (name, steps, verdict) in [
+            ("one that landed, beside a dead one", vec![moved_on(), ours()], LANDED),
+            (
+                "one that is dead, beside a conflict",
+                vec![(update(7), Reason::NotNow), moved_on()],
+                Verdict::NeverApplied,
+            ),
+            ("one that is dead, beside no reason", vec![(update(7), Reason::None), taken()], Verdict::NeverApplied),
+            ("a check leaves no id", vec![checks()], Verdict::Unproved),
+            ("an add leaves no id", vec![(Role::Adds, moved_on().1)], Verdict::Unproved),
+            ("no row", vec![(update(3), Reason::Refused(None))], Verdict::Unproved),
+            ("no reason", vec![(update(3), Reason::None)], Verdict::Unproved),
+            ("a lost lease", vec![lost(), (create(), Reason::None)], Verdict::Unproved),
+            ("a lost lease, after it was applied", vec![lost(), ours()], LANDED),
+            ("a lost lease, beside a dead one", vec![lost(), moved_on()], Verdict::NeverApplied),
+            ("open", vec![still_open()], Verdict::Open),
+            ("open, beside no reason", vec![still_open(), (create(), Reason::None)], Verdict::Open),
+            ("open, beside a dead one", vec![still_open(), taken()], Verdict::NeverApplied),
+            ("a dead one, beside an open one", vec![taken(), still_open()], Verdict::NeverApplied),
+            ("a version that went down", vec![went_down()], Verdict::Corrupt),
+            ("a version that went down, beside a dead one", vec![went_down(), moved_on()], Verdict::NeverApplied),
+        ] {
+            assert_eq!(judged(&steps), verdict, "{name}");
+        }
     }
 
     #[test]
@@ -277,22 +266,9 @@ mod tests {
     }
 
     #[test]
-    fn a_step_that_its_row_may_still_take_leaves_the_transaction_open() {
-        assert_eq!(judged(&[(update(4), refused(row_of(THEIRS, 4)))]), Verdict::Open);
-        assert_eq!(judged(&[(update(4), refused(row_of(THEIRS, 4))), (create(), Reason::None)]), Verdict::Open);
-        let dead = (create(), refused(row_of(THEIRS, 1)));
-        assert_eq!(judged(&[(update(4), refused(row_of(THEIRS, 4))), dead]), Verdict::NeverApplied);
-        let dead = (create(), refused(row_of(THEIRS, 1)));
-        assert_eq!(judged(&[dead, (update(4), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
-    }
-
-    #[test]
-    fn a_version_that_went_down_is_corrupt_unless_another_step_proves_more() {
-        let back = || (update(9), refused(row_of(THEIRS, 4)));
-        assert_eq!(judged(&[back()]), Verdict::Corrupt);
-        let (role, reason) = back();
+    fn a_lower_version_than_one_that_a_client_named_proves_nothing() {
+        let (role, reason) = went_down();
         let named = RefusedStep { is_named_by_client: true, ..RefusedStep::new(0, role, &LAYOUT, &reason) };
         assert_eq!(judge_refusal(&[named], UNIX_EPOCH), Verdict::Unproved);
-        assert_eq!(judged(&[back(), (update(3), refused(row_of(THEIRS, 4)))]), Verdict::NeverApplied);
     }
 }

@@ -26,23 +26,14 @@ pub(crate) struct Row {
     pub at: ItemVersion,
     /// Whether the row has a version. Only a foreign row may have none, and is then at version 0.
     pub has_version: bool,
-    /// Whether the item was deleted.
     pub is_tombstone: bool,
-    /// The time after which the tombstone may be removed, in epoch seconds.
     pub purge_at: Option<u64>,
-    /// The highest fencing token seen by the row.
     pub fence: Option<u64>,
-    /// The recent writes.
     pub memory: Memory,
-    /// All attributes, of this crate and of the caller.
     pub attributes: Attributes,
 }
 
 impl Row {
-    /// Reads the attributes of this crate.
-    ///
-    /// # Errors
-    /// [`Failure::CorruptItem`] if they contradict each other, or if one is malformed. Repair the row.
     pub(crate) fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Failure> {
         let names = &layout.names;
         let SeenRow { version, incarnation, memory, fence, .. } =
@@ -67,10 +58,6 @@ impl Row {
         Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes })
     }
 
-    /// Fails if the row has seen a higher token than this one.
-    ///
-    /// # Errors
-    /// [`Failure::Fenced`] if it has.
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
         if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
     }
@@ -89,15 +76,11 @@ pub(crate) fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Ve
 }
 
 /// The time after which the row may be removed, in epoch seconds. `None` if it has none.
-///
-/// # Errors
-/// [`Failure::CorruptItem`] if the attribute is malformed.
 pub(crate) fn purge_at(names: &Names, attributes: &Attributes) -> Result<Option<u64>, Failure> {
     let Some(value) = attributes.get(names.purge_at) else { return Ok(None) };
     read_number(value).map(Some).ok_or_else(|| malformed(names.purge_at))
 }
 
-/// A tombstone on a free key, as the write `id` leaves it.
 pub(crate) fn tombstone(layout: &Layout, key: &Attributes, id: WriteId, purge_at: SystemTime) -> Attributes {
     let mut item = key.clone();
     item.extend(first_attributes(layout, id));
@@ -133,7 +116,6 @@ fn malformed(name: &str) -> Failure {
     Failure::CorruptItem { reason: format!("{name} is malformed, so this crate did not write it") }
 }
 
-/// The error for a row with an unreadable version or incarnation.
 fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
     let Names { version, incarnation, .. } = names;
     let reason = match (attributes.get(*version), attributes.get(*incarnation)) {
@@ -146,8 +128,7 @@ fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
     Failure::CorruptItem { reason }
 }
 
-/// The error for a row with an unreadable memory. It names stored format 1, with the ids of recent writes in 16
-/// numbered slots.
+/// The error for a row with an unreadable memory. Stored format 1 had 16 numbered slots.
 fn corrupt_memory(names: &Names, attributes: &Attributes) -> Failure {
     let Names { writes, incarnation, .. } = names;
     let is_slot = |value: &AttributeValue| value.is_b();
@@ -210,7 +191,6 @@ pub(crate) fn bytes(value: &[u8]) -> AttributeValue {
     AttributeValue::B(Blob::new(value))
 }
 
-/// A memory with one write: applied when the row was at the version `before`.
 pub(crate) fn first_memory(id: WriteId, before: u64) -> AttributeValue {
     AttributeValue::M(HashMap::from([(id.name(), number(before))]))
 }

@@ -21,20 +21,17 @@ const LARGEST_ITEM: usize = 16 * 1024;
 /// alone.
 #[derive(Debug, Default)]
 pub(crate) struct SeenRows {
-    /// The young generation and the old one.
     generations: Mutex<[Generation; 2]>,
 }
 
 type Generation = HashMap<String, LastSeen>;
 
-/// One row as it was seen last.
 #[derive(Debug)]
 struct LastSeen {
     /// The row. It has no attributes if they were not kept.
     row: Arc<Row>,
     /// The place held by each add of this client that has found its window passed and is still at it.
     crowd: Weak<()>,
-    /// The heap of the row, with its address.
     heap: usize,
 }
 
@@ -82,7 +79,6 @@ impl SeenRows {
         Some(place)
     }
 
-    /// Forgets a key without a row.
     pub(crate) fn remove(&self, table: &str, key: &Attributes) {
         let address = address(table, key);
         for generation in &mut *self.generations() {
@@ -120,7 +116,6 @@ fn heap_of_row(address: &str, row: &Row) -> usize {
     HEAP_OF_ROW + block(address.len()) + HEAP_OF_ID * row.memory.len() + heap_of_attributes(&row.attributes)
 }
 
-/// The heap of these attributes, by estimate.
 pub(crate) fn heap_of_attributes(map: &HashMap<String, AttributeValue>) -> usize {
     // A table has a power of two of places, of which it uses 7 in 8, with one byte for each and 16 more.
     let places = if map.is_empty() { 0 } else { (map.capacity() * 8).div_ceil(7).next_power_of_two().max(4) };
@@ -128,7 +123,6 @@ pub(crate) fn heap_of_attributes(map: &HashMap<String, AttributeValue>) -> usize
     table + map.iter().map(|(name, value)| block(name.len()) + heap_of(value)).sum::<usize>()
 }
 
-/// The heap of a value beside its own size.
 fn heap_of(value: &AttributeValue) -> usize {
     let list = |size: usize, length: usize| block(size * length);
     match value {

@@ -65,8 +65,7 @@ pub fn after(verdict: Verdict, facts: Facts) -> After {
     }
 }
 
-/// Whether a burn of a write would prove something after its row refused it with this verdict. `None` stands for a row
-/// not shown.
+/// Whether a burn of a write would prove something after a refusal with this verdict, or `None` for a row not shown.
 ///
 /// A shown row without proof has forgotten the id, or is another row. It would refuse the burn too.
 #[must_use]
@@ -124,7 +123,6 @@ pub fn writes_to(writes: &[usize], rows: &[usize]) -> bool {
     writes.iter().any(|row| rows.contains(row))
 }
 
-/// The state of the row after the write is applied.
 pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
     match sent.on {
         Base::NoRow(version) => ItemVersion { version, incarnation: sent.id.as_incarnation() },
@@ -132,7 +130,6 @@ pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
     }
 }
 
-/// The state of the row after the write was applied and made this version.
 pub(crate) fn made(sent: &SentWrite, version: Version) -> ItemVersion {
     match sent.on {
         Base::Row { incarnation, .. } if !incarnation.is_foreign() => ItemVersion { version, incarnation },
@@ -177,21 +174,21 @@ mod tests {
     const UNKNOWN: (usize, bool) = (0, false);
 
     #[test]
-    fn the_first_add_to_a_known_row_is_the_anchor_unless_another_step_remembers() {
-        assert_eq!(anchors_of(&[], &[X, Y], &[]), Some(vec![0]));
-        assert_eq!(anchors_of(&[], &[UNKNOWN, Y], &[]), Some(vec![1]));
-        assert_eq!(anchors_of(&[2], &[X], &[]), Some(vec![]));
-        assert_eq!(anchors_of(&[], &[], &[]), Some(vec![]));
-        assert_eq!(anchors_of(&[], &[UNKNOWN], &[]), None);
-    }
-
-    #[test]
-    fn an_add_to_a_row_that_would_remember_an_open_attempt_is_an_anchor_unless_another_step_excludes_that_attempt() {
-        assert_eq!(anchors_of(&[], &[X, Y], &[vec![1]]), Some(vec![1]));
-        assert_eq!(anchors_of(&[2], &[X, Y], &[vec![1, 5]]), Some(vec![1]));
-        assert_eq!(anchors_of(&[2], &[X, Y], &[vec![1, 2]]), Some(vec![]));
-        assert_eq!(anchors_of(&[], &[X, Y], &[vec![1], vec![0], vec![1]]), Some(vec![1, 0]));
-        assert_eq!(anchors_of(&[], &[X, Y], &[vec![5]]), Some(vec![0]), "the rest is burned by a write of its own");
+    fn the_first_add_to_a_known_row_is_the_anchor_unless_another_step_remembers_or_an_open_attempt_needs_one() {
+        for (name, writes, adds, open, anchors) in [
+            ("the first add", &[][..], &[X, Y][..], &[][..], Some(vec![0])),
+            ("the first to a known row", &[], &[UNKNOWN, Y], &[], Some(vec![1])),
+            ("a write remembers", &[2], &[X], &[], Some(vec![])),
+            ("no step", &[], &[], &[], Some(vec![])),
+            ("no row remembers", &[], &[UNKNOWN], &[], None),
+            ("the row of an open attempt", &[], &[X, Y], &[vec![1]], Some(vec![1])),
+            ("beside a write elsewhere", &[2], &[X, Y], &[vec![1, 5]], Some(vec![1])),
+            ("a write excludes it", &[2], &[X, Y], &[vec![1, 2]], Some(vec![])),
+            ("two rows of three attempts", &[], &[X, Y], &[vec![1], vec![0], vec![1]], Some(vec![1, 0])),
+            ("the rest is burned by a write of its own", &[], &[X, Y], &[vec![5]], Some(vec![0])),
+        ] {
+            assert_eq!(anchors_of(writes, adds, open), anchors, "{name}");
+        }
         assert!(writes_to(&[2], &[1, 2]) && !writes_to(&[2], &[0, 1]));
     }
 }

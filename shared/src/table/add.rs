@@ -41,10 +41,8 @@ pub struct Add {
 /// An attribute with a value that follows from the range of a number.
 #[derive(Clone, Debug)]
 struct Bands {
-    /// The position of the number among those of the add.
     number: usize,
     attribute: String,
-    /// The ranges of the new number, each with its value.
     ranges: Vec<(RangeInclusive<i64>, AttributeValue)>,
 }
 
@@ -77,8 +75,7 @@ impl<const N: usize> From<[&str; N]> for AddPath {
 pub struct Added<T> {
     /// The version made by the add.
     pub at: ItemVersion,
-    /// The item as the answer shows it. If an answer was lost, it may show later changes too. `None` if the item was
-    /// deleted since.
+    /// The item as the answer shows it. It may show later changes too. `None` if it was deleted.
     pub item: Option<Versioned<T>>,
 }
 
@@ -107,8 +104,7 @@ impl Add {
     }
 
     /// Sets an attribute by the range of the result of the number at `path`. The path leads to one of the numbers of
-    /// this add; its amount must be whole. Ranges must not overlap. A result outside all of them is refused. An empty
-    /// range is left out.
+    /// this add; its amount must be whole. Ranges must not overlap. A result outside all of them is refused.
     ///
     /// The library guesses the range from the number seen last. A wrong guess is refused and costs one more request.
     #[must_use]
@@ -160,8 +156,7 @@ impl Add {
         self
     }
 
-    /// Names a state in which the item was seen. The add then needs no read, even if this process does not know the
-    /// item.
+    /// Names a state in which the item was seen. The add then needs no read.
     #[must_use]
     pub fn seen(mut self, at: ItemVersion) -> Self {
         self.seen = Some(at);
@@ -177,16 +172,12 @@ impl Add {
         encoded.map_err(|error| self.invalid = Some(format!("{attribute}: {error}"))).ok()
     }
 
-    /// The amount to add to a number, if it is whole.
     fn number(&self, number: usize) -> Option<i128> {
         whole(&self.addition.numbers[number].by)
     }
 
     /// The addition to send if the item is as in `attributes`: with the bands that follow from them. Without
     /// attributes, the last band of each number is guessed.
-    ///
-    /// # Errors
-    /// [`Failure::InvalidRecord`] if the add names attributes that the `Record` does not declare.
     pub(crate) fn resolve(&self, layout: &Layout, attributes: Option<&Attributes>) -> Result<Addition, Failure> {
         let invalid = |reason: String| Failure::InvalidRecord { reason };
         if let Some(reason) = &self.invalid {
@@ -238,8 +229,7 @@ pub enum Stand {
 }
 
 impl Add {
-    /// How an item stands to this add, as far as this can be told without `DynamoDB`. `passed`: the row has left the
-    /// window.
+    /// How an item stands to this add, as far as can be told here. `passed`: the row has left the window.
     pub(crate) fn stand(&self, item: &Attributes, passed: bool) -> Stand {
         let Addition { numbers, equal, missing, .. } = &self.addition;
         let mut is_clear = true;
@@ -275,19 +265,16 @@ fn contains(range: &RangeInclusive<i64>, number: Option<i128>) -> bool {
     number.and_then(|number| i64::try_from(number).ok()).is_some_and(|number| range.contains(&number))
 }
 
-/// The whole number in this text.
 fn whole(text: &str) -> Option<i128> {
     Number::parse(text)?.to_whole()
 }
 
-/// Narrows the bounds of the current number.
 fn narrow(number: &mut AddedNumber, low: i128, high: i128) {
     let [low_before, high_before] = [&number.low, &number.high].map(|bound| whole(bound));
     number.low = low_before.map_or(low, |before| before.max(low)).to_string();
     number.high = high_before.map_or(high, |before| before.min(high)).to_string();
 }
 
-/// The number at a path, as text. `None` if there is none.
 fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {
     let (first, rest) = path.split_first()?;
     let value = rest.iter().try_fold(item.get(first)?, |value, name| value.as_m().ok()?.get(name))?;

@@ -14,9 +14,8 @@ use crate::protocol::row::Row;
 use crate::protocol::seen_rows::size_of_crowd;
 use crate::protocol::settle::is_in_window;
 use crate::version::{ItemVersion, Versioned};
-use std::fmt;
-use std::mem;
 use std::sync::Arc;
+use std::{fmt, mem};
 
 /// Why an item refused an add. Nothing was written. Each holds the item.
 #[non_exhaustive]
@@ -36,27 +35,27 @@ impl<T> NotAdded<T> {
         let (NotAdded::OutOfRange(item) | NotAdded::NotANumber(item) | NotAdded::NotAsDemanded(item)) = self;
         item
     }
+
+    /// The name of the reason, and a sentence.
+    fn said(&self) -> [&'static str; 2] {
+        match self {
+            NotAdded::OutOfRange(_) => ["OutOfRange", "the result would be outside the bounds"],
+            NotAdded::NotANumber(_) => ["NotANumber", "the item has no such number"],
+            NotAdded::NotAsDemanded(_) => ["NotAsDemanded", "an attribute is not as demanded"],
+        }
+    }
 }
 
 impl<T> fmt::Display for NotAdded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let why = match self {
-            NotAdded::OutOfRange(_) => "the result would be outside the bounds",
-            NotAdded::NotANumber(_) => "the item has no such number",
-            NotAdded::NotAsDemanded(_) => "an attribute is not as demanded",
-        };
-        write!(f, "nothing was added: {why} (the item is at version {})", self.item().version())
+        let ([_, why], version) = (self.said(), self.item().version());
+        write!(f, "nothing was added: {why} (the item is at version {version})")
     }
 }
 
 impl<T> fmt::Debug for NotAdded<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let name = match self {
-            NotAdded::OutOfRange(_) => "OutOfRange",
-            NotAdded::NotANumber(_) => "NotANumber",
-            NotAdded::NotAsDemanded(_) => "NotAsDemanded",
-        };
-        f.debug_tuple(name).field(&self.item().at).finish()
+        f.debug_tuple(self.said()[0]).field(&self.item().at).finish()
     }
 }
 
@@ -95,10 +94,6 @@ impl<T: Record> Table<T> {
     /// [`Table::update_with_retry`]. Both are one change: at most one of them is applied.
     ///
     /// Use it if an add serves most items, and some need an exact version.
-    ///
-    /// # Errors
-    /// See [`Table::update_with_retry`]. [`UpdateError::NotFound`] is also returned if the add was applied and the item
-    /// deleted after it.
     #[cfg_attr(not(any(feature = "http", feature = "testing")), expect(dead_code, reason = "only `http` needs it"))]
     pub(crate) async fn add_or_update<R>(
         &self,
@@ -135,10 +130,8 @@ impl<T: Record> Table<T> {
 /// attributes if they were not kept.
 type Sight = (ItemVersion, Option<Arc<Row>>);
 
-/// One add.
 struct AddChange<'a> {
     add: &'a Add,
-    /// Whether a row has an item that decodes.
     decodes: fn(&Row) -> Result<bool, Failure>,
     call: &'a Call,
     change: RowChange<'a>,
@@ -194,8 +187,7 @@ impl AddChange<'_> {
             let stand = add.stand(&row.attributes, !is_in_window(&attempt.sent, row.at));
             let goes_on = match stand {
                 Stand::Takes | Stand::WindowPassed => true,
-                // The burn showed a later state than the refusal, or the add demanded other values than those of the
-                // row.
+                // The burn showed a later state than the refusal, or the add demanded other values.
                 Stand::Unclear => {
                     self.change.attempts.is_burned(attempt.sent.id)
                         || (layout.demands_values() && seen.as_deref().is_some_and(differs))

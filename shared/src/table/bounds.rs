@@ -6,8 +6,7 @@ use std::ops::{RangeFrom, RangeFull, RangeInclusive};
 /// The range demanded of the number by an add.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Bounds {
-    /// The result lies between [`i64::MIN`] and [`i64::MAX`]. An amount with decimals is also refused where the result is
-    /// less than 1 from one of these.
+    /// The result lies between [`i64::MIN`] and [`i64::MAX`]. With decimals, it keeps 1 away from both.
     Any,
     /// The result is within this range. The amount must be whole.
     Result(RangeInclusive<i64>),

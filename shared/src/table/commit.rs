@@ -1,7 +1,7 @@
 //! One logical change to one key. It sends each conditional write until the outcome is proved.
 
+use super::handle::RawTable;
 use super::prepare::{Prepared, Write};
-use super::raw::RawTable;
 use crate::error::Failure;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};
@@ -33,7 +33,6 @@ impl<'a> RowChange<'a> {
         RowChange { table, address, attempts: Attempts::new(table.sender().new_id()), delivery }
     }
 
-    /// Builds the next attempt. It burns the open ones.
     pub(crate) fn prepare(&self, write: Write<'_>) -> Result<Prepared, Failure> {
         let RowChange { table, address, attempts, .. } = self;
         let burn = attempts.ids_to_burn(0, write.row().map(|at| at.incarnation));
@@ -68,7 +67,6 @@ impl<'a> RowChange<'a> {
         Ok((None, Ok(current)))
     }
 
-    /// Reads the row of this item, and remembers it if the table remembers items.
     fn saw(&self, item: Option<Attributes>) -> Result<Option<Row>, Failure> {
         let row = item.map(|item| Row::read(self.table.layout, item)).transpose();
         self.table.saw(&self.address.key, row.as_ref().ok().and_then(Option::as_ref));

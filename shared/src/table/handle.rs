@@ -1,19 +1,21 @@
 //! [`Table`]: a typed handle to one table.
 
 use super::key::Key;
-use super::raw::{RawTable, invalid};
 use super::record::Record;
 use crate::call::Call;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
+use crate::protocol::condition::ConditionalWrite;
+use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::row::Row;
-use crate::protocol::send::Sender;
+use crate::protocol::send::{Send, SendOutcome, Sender};
 use crate::store::Store;
 use crate::version::Versioned;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A table of items with values of type `T`. [`Store::table`] makes it; copies are cheap.
@@ -59,8 +61,7 @@ impl<T: Record> Table<T> {
         self.with(|raw| raw.tombstone_retention = retention.clamp(least, most))
     }
 
-    /// Makes this client remember the items of the table as it saw them last, up to 16 KB each. The memory of a store
-    /// takes at most 16 MB of heap.
+    /// Makes this client remember items as it saw them last, up to 16 KB each. They take at most 16 MB of heap in all.
     ///
     /// A change then decides on the remembered item and sends its write at once, without a read. If the item has moved
     /// on, the write is refused, and the change is decided again on the item in the refusal. A kept item, a refusal and
@@ -85,15 +86,13 @@ impl<T: Record> Table<T> {
     /// write. It is still applied. Only `require` excludes it.
     ///
     /// All programs that write an item must write it under leases of one key. A write without a token is not checked,
-    /// and leaves the remembered token alone. A create on a free key is never refused, because nothing is remembered
-    /// there.
+    /// and leaves the remembered token alone. A free key refuses no create.
     #[must_use]
     pub fn fenced_by(&self, token: &FencingToken) -> Self {
         self.clone().with(|raw| raw.fence = Some(token.number()))
     }
 
-    /// Returns the table for this call: operations end at the call's deadline and count in its tally, as after
-    /// [`Store::in_call`].
+    /// Returns the table for this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         self.clone().with(|raw| raw.store = raw.store.in_call(call))
@@ -114,19 +113,16 @@ impl<T: Record> Table<T> {
         self.raw.sender()
     }
 
-    /// The call of an operation on this table.
     pub(crate) fn call(&self) -> Call {
         self.raw.store.call()
     }
 
-    /// The attributes of the key. Each operation on an item begins with them. So the fields of its type are checked
-    /// here.
+    /// The attributes of the key. Each operation begins with them, so fields are checked here.
     pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
         Self::check_fields()?;
         key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
     }
 
-    /// Checks that the `Record` declares every field read by serde.
     pub(crate) fn check_fields() -> Result<(), Failure> {
         let Some(name) = T::fields().iter().find(|name| !T::ATTRIBUTES.contains(name)) else { return Ok(()) };
         Err(invalid(format!(
@@ -134,14 +130,12 @@ impl<T: Record> Table<T> {
         )))
     }
 
-    /// Encodes the value, and checks that it has only the attributes declared by its `Record`.
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
         let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(attributes.keys())?;
         Ok(attributes)
     }
 
-    /// Finds the difference between two values, and checks that it has only the attributes declared by the `Record`.
     pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
         let diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(diff.set.keys().chain(&diff.remove))?;
@@ -155,7 +149,6 @@ impl<T: Record> Table<T> {
         Ok(())
     }
 
-    /// Decodes a row: a value, or `None` for a tombstone.
     pub(crate) fn decode(row: &Row) -> Result<Option<Versioned<T>>, Failure> {
         if row.is_tombstone {
             return Ok(None);
@@ -185,4 +178,69 @@ impl<T> fmt::Debug for Table<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Table").field("name", &self.raw.name).finish_non_exhaustive()
     }
+}
+
+/// A table without the type of its values. Changes are compiled once for it, and not once for each type.
+#[derive(Clone)]
+pub(crate) struct RawTable {
+    pub store: Store,
+    pub name: String,
+    pub layout: &'static Layout,
+    pub tombstone_retention: Duration,
+    pub fence: Option<u64>,
+    pub remembers_items: bool,
+}
+
+impl RawTable {
+    pub(crate) fn sender(&self) -> &Sender {
+        self.store.sender()
+    }
+
+    pub(crate) async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<Row>, Failure> {
+        let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
+        let row = until_read(self.sender(), call, read).await?;
+        let row = row.map(|row| Row::read(self.layout, row)).transpose()?;
+        self.saw(key, row.as_ref());
+        Ok(row)
+    }
+
+    /// Sends a write of one item. Where versions may repeat, it is a transaction, of which no copy is applied again.
+    pub(crate) async fn send(
+        &self,
+        write: ConditionalWrite,
+        token: Option<&str>,
+        send: Send,
+    ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
+        let sender = self.sender();
+        match token {
+            None => sender.write(&self.name, write, send).await,
+            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send).await,
+        }
+    }
+
+    pub(crate) fn delivery<'a>(&'a self, call: &'a Call) -> Delivery<'a> {
+        Delivery::of(self.sender(), call, self.layout.demands_values())
+    }
+
+    pub(crate) fn new_token(&self) -> Option<String> {
+        self.layout.demands_values().then(|| self.sender().new_token())
+    }
+
+    /// Remembers the row seen at this key, or its absence, if this table remembers items.
+    pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
+        match row {
+            _ if !self.remembers_items || self.layout.demands_values() => {}
+            Some(row) => self.sender().seen_rows.insert(&self.name, key, row, true),
+            None => self.sender().seen_rows.remove(&self.name, key),
+        }
+    }
+
+    pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
+        let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
+        Some(seen).filter(|row| !row.attributes.is_empty())
+    }
+}
+
+pub(crate) fn invalid(reason: String) -> Failure {
+    Failure::InvalidRecord { reason }
 }

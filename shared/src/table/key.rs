@@ -5,8 +5,7 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
-/// The key of one item: a partition part, with a sort part if the table has one. A part is a [`KeyPart`]: a text, a
-/// whole number or bytes.
+/// The key of one item: a partition part, with a sort part if the table has one. See [`KeyPart`].
 ///
 /// Operations take any of these as a key: a part, a pair of partition and sort part, or another key.
 ///
@@ -43,9 +42,7 @@ impl Key {
     pub fn sort(&self) -> Option<KeyPart> {
         self.sort.clone().map(KeyPart)
     }
-}
 
-impl Key {
     /// The key of the row with these attributes. `None` if the row lacks a part of it.
     pub(crate) fn of(attributes: &Attributes, partition_key: &str, sort_key: Option<&str>) -> Option<Self> {
         let partition = attributes.get(partition_key)?.clone();
@@ -53,7 +50,6 @@ impl Key {
         if sort == Some(None) { None } else { Some(Key { partition, sort: sort.flatten() }) }
     }
 
-    /// The key as attributes, in a table with these names of the key.
     pub(super) fn attributes(&self, partition_key: &str, sort_key: Option<&str>) -> Result<Attributes, String> {
         let mut attributes = HashMap::from([(partition_key.to_owned(), self.partition.clone())]);
         match (sort_key, &self.sort) {
@@ -114,52 +110,26 @@ impl KeyPart {
     }
 }
 
-impl From<&str> for KeyPart {
-    fn from(text: &str) -> Self {
-        KeyPart(AttributeValue::S(text.to_owned()))
-    }
+/// How each type becomes a part of a key.
+macro_rules! part_from {
+    ($($of:ty: $value:ident => $part:expr,)*) => {$(
+        impl From<$of> for KeyPart {
+            fn from($value: $of) -> Self {
+                KeyPart($part)
+            }
+        }
+    )*};
 }
 
-impl From<String> for KeyPart {
-    fn from(text: String) -> Self {
-        KeyPart(AttributeValue::S(text))
-    }
-}
-
-impl From<&String> for KeyPart {
-    fn from(text: &String) -> Self {
-        KeyPart::from(text.as_str())
-    }
-}
-
-impl From<i32> for KeyPart {
-    fn from(number: i32) -> Self {
-        KeyPart::from(i64::from(number))
-    }
-}
-
-impl From<u32> for KeyPart {
-    fn from(number: u32) -> Self {
-        KeyPart::from(u64::from(number))
-    }
-}
-
-impl From<i64> for KeyPart {
-    fn from(number: i64) -> Self {
-        KeyPart(AttributeValue::N(number.to_string()))
-    }
-}
-
-impl From<u64> for KeyPart {
-    fn from(number: u64) -> Self {
-        KeyPart(AttributeValue::N(number.to_string()))
-    }
-}
-
-impl From<Vec<u8>> for KeyPart {
-    fn from(bytes: Vec<u8>) -> Self {
-        KeyPart(AttributeValue::B(Blob::new(bytes)))
-    }
+part_from! {
+    &str: text => AttributeValue::S(text.to_owned()),
+    String: text => AttributeValue::S(text),
+    &String: text => AttributeValue::S(text.clone()),
+    i32: number => AttributeValue::N(number.to_string()),
+    u32: number => AttributeValue::N(number.to_string()),
+    i64: number => AttributeValue::N(number.to_string()),
+    u64: number => AttributeValue::N(number.to_string()),
+    Vec<u8>: bytes => AttributeValue::B(Blob::new(bytes)),
 }
 
 #[cfg(test)]

@@ -1,19 +1,16 @@
 //! Typed tables: [`Record`], [`Key`], [`Table`] and the operations on one item.
 //!
-//! `handle.rs` has the table of the public interface. `raw.rs` has the same without the type of its values, for use in
-//! changes. `update.rs` changes an item by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any
-//! version. `get_many.rs` reads items by their keys.
+//! `handle.rs` has the table of the public interface, and the same without the type of its values, for use in changes.
+//! `update.rs` reads items, and changes one by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any
+//! version.
 
 pub(crate) mod add;
 mod adding;
 mod bounds;
 pub(crate) mod commit;
-mod fields;
-mod get_many;
-mod handle;
+pub(crate) mod handle;
 mod key;
 pub(crate) mod prepare;
-pub(crate) mod raw;
 mod record;
 mod update;
 

@@ -10,13 +10,9 @@ use crate::protocol::row::{self, Row, check_size, is_soon};
 use crate::version::{ItemVersion, Version};
 use std::time::{Duration, SystemTime};
 
-/// One write, by the state changed by it.
 pub(crate) enum Write<'a> {
-    /// Writes this item to a key without a row.
     Create(Attributes),
-    /// Writes this item over a tombstone.
     Revive(&'a Row, Attributes),
-    /// Changes the item of this row.
     Update(&'a Row, Diff),
     /// Adds to the item, in a window from this version on. Holds the row, if it was seen.
     Add(ItemVersion, Option<&'a Row>, &'a Addition),
@@ -33,7 +29,6 @@ pub(crate) struct Prepared {
 }
 
 impl Write<'_> {
-    /// The state of the row to change. `None` for a free key.
     pub(crate) fn row(&self) -> Option<ItemVersion> {
         match self {
             Write::Create(_) => None,
@@ -109,7 +104,6 @@ impl<'a> Write<'a> {
     }
 }
 
-/// The version made by a create.
 pub(crate) fn first_version(layout: &Layout) -> Version {
     Version::new(layout.first_version).unwrap_or(Version::ABSENT.next())
 }
@@ -123,7 +117,6 @@ pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure
     Err(Failure::CorruptItem { reason })
 }
 
-/// The ids removed from the memory of this row by the write `id`.
 pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
     row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
 }
@@ -197,8 +190,7 @@ fn too_long_add() -> Failure {
     Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() }
 }
 
-/// The attributes of a tombstone beside the key and those of this crate. None of them may come back to life with the
-/// next value.
+/// The attributes of a tombstone beside the key and those of this crate. None may come back to life.
 fn leftovers(layout: &Layout, row: &Row) -> Attributes {
     let (ours, keys) = (layout.names.all(), [Some(layout.partition_key), layout.sort_key]);
     let mut attributes = row.attributes.clone();

@@ -1,11 +1,11 @@
 //! [`Record`]: converts a value to an item and back.
 
-use super::fields::fields_of;
 use crate::error::Source;
 use crate::layout::Settings;
 use crate::protocol::item::{Attributes, Diff};
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+use serde::de::value::Error;
+use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
+use serde::{Serialize, forward_to_deserialize_any};
 
 /// A type of values to store in a table, one value per item. The key is not part of the value.
 ///
@@ -49,9 +49,7 @@ use serde::de::DeserializeOwned;
 /// ```compile_fail
 /// # use serde::{Deserialize, Serialize};
 /// #[derive(Serialize, Deserialize, fencepost::Record)]
-/// struct Order {
-///     total: u64,
-/// }
+/// struct Order { total: u64 }
 /// ```
 ///
 /// ```compile_fail,E0080
@@ -82,22 +80,6 @@ use serde::de::DeserializeOwned;
 /// }
 /// ```
 ///
-/// ```compile_fail,E0080
-/// # use serde::{Deserialize, Serialize};
-/// #[derive(Serialize, Deserialize, fencepost::Record)]
-/// #[record(key = "orderId")]
-/// struct Order {
-///     _version: u64,
-/// }
-///
-/// fn orders(store: &fencepost::Store) -> fencepost::Table<Order> {
-///     store.table("orders")
-/// }
-/// # fn main() {
-/// #     let _: fn(&fencepost::Store) -> fencepost::Table<Order> = orders;
-/// # }
-/// ```
-///
 /// Other types implement the trait by hand. [`ATTRIBUTES`](Record::ATTRIBUTES) lets a delete at a known version be one
 /// request, which removes these attributes without reading the item:
 ///
@@ -126,8 +108,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// delete. A create on the tombstone of the item removes them.
     const ATTRIBUTES: &'static [&'static str];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
-    /// after this time. The attribute is then the TTL attribute of the table instead of `_purgeAt`, and tombstones have
-    /// it too.
+    /// after this time. It is then the TTL attribute instead of `_purgeAt`, and tombstones have it too.
     ///
     /// Values should end at least 20 minutes after each write. If TTL removes the row earlier, a second copy of its
     /// create may still arrive and create it again. If the answer to a create of such a value is lost, the outcome is
@@ -172,12 +153,85 @@ pub trait Record: Serialize + DeserializeOwned {
         Ok(serde_dynamo::from_item(Self::own_attributes(attributes, &[]))?)
     }
 
-    /// The attributes in `ATTRIBUTES` except those in `except`, for a [`Record::decode`] with another way to read
-    /// these.
+    /// The attributes in `ATTRIBUTES` except those in `except`, for a [`Record::decode`] of your own.
     #[must_use]
     fn own_attributes(attributes: &Attributes, except: &[&str]) -> Attributes {
         let names = Self::ATTRIBUTES.iter().filter(|name| !except.contains(*name));
         let own = names.filter_map(|name| attributes.get_key_value(*name));
         own.map(|(name, value)| (name.clone(), value.clone())).collect()
+    }
+}
+
+/// The names of the fields read by serde. None if serde does not list them, as with `flatten` or an enum.
+pub(super) fn fields_of<T: DeserializeOwned>() -> &'static [&'static str] {
+    let mut fields: &[&str] = &[];
+    // Never a value: a `Fields` has none.
+    let _ = T::deserialize(Fields(&mut fields));
+    fields
+}
+
+/// A deserializer without data. It keeps the names of the fields requested by a struct.
+struct Fields<'a>(&'a mut &'static [&'static str]);
+
+impl<'de> Deserializer<'de> for Fields<'_> {
+    type Error = Error;
+
+    fn deserialize_any<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Error> {
+        Err(Error::custom("there is no data"))
+    }
+
+    fn deserialize_struct<V: Visitor<'de>>(
+        self,
+        _: &'static str,
+        fields: &'static [&'static str],
+        _: V,
+    ) -> Result<V::Value, Error> {
+        *self.0 = fields;
+        Err(Error::custom("there is no data"))
+    }
+
+    fn deserialize_newtype_struct<V: Visitor<'de>>(self, _: &'static str, visitor: V) -> Result<V::Value, Error> {
+        visitor.visit_newtype_struct(self)
+    }
+
+    forward_to_deserialize_any! {
+        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf option unit unit_struct seq
+        tuple tuple_struct map enum identifier ignored_any
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde::Deserialize;
+    use std::collections::BTreeMap;
+
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    #[expect(dead_code, reason = "only the names of the fields matter")]
+    struct Account {
+        total: i64,
+        last_note: Option<String>,
+        #[serde(skip)]
+        cached: i64,
+    }
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only the names of the fields matter")]
+    struct Wrapped(Account);
+
+    #[derive(Deserialize)]
+    #[expect(dead_code, reason = "only the names of the fields matter")]
+    struct Flat {
+        total: i64,
+        #[serde(flatten)]
+        others: BTreeMap<String, i64>,
+    }
+
+    #[test]
+    fn fields_are_named_as_serde_names_them_and_are_not_known_of_every_type() {
+        assert_eq!(fields_of::<Account>(), ["total", "lastNote"]);
+        assert_eq!(fields_of::<Wrapped>(), ["total", "lastNote"]);
+        assert!(fields_of::<Flat>().is_empty() && fields_of::<BTreeMap<String, i64>>().is_empty());
     }
 }

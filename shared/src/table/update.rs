@@ -12,8 +12,10 @@ use super::record::Record;
 use crate::call::Call;
 use crate::error::{Error, Failure, UpdateError, VersionError};
 use crate::protocol::condition::Demand;
+use crate::protocol::deliver::{MAX_ROWS, read_rows};
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
+use crate::protocol::send::Address;
 use crate::version::{ItemVersion, Version, Versioned};
 use std::fmt;
 
@@ -217,8 +219,7 @@ impl<T: Record> Table<T> {
         Err(Self::conflict(current)?)
     }
 
-    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns the version made by the
-    /// delete.
+    /// Deletes the item at any version. Sends one read, then one write per attempt. Returns its version.
     ///
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Failed`]: see [`Failure`].
@@ -236,19 +237,57 @@ impl<T: Record> Table<T> {
         }
     }
 
-    /// The refusal of a change at a version, by the row found.
     fn conflict<R>(current: Option<Row>) -> Result<VersionError<T, R>, Failure> {
         let conflict = |(_, current)| VersionError::Conflict(Box::new(current));
         Ok(Self::live(current)?.map_or(VersionError::NotFound, conflict))
     }
 
-    /// A new change of the item at this key.
     pub(super) fn change<'a>(&'a self, key: impl Into<Key>, call: &'a Call) -> Result<RowChange<'a>, Failure> {
         Ok(RowChange::new(&self.raw, Self::key_attributes(&key.into())?, self.raw.delivery(call)))
     }
 
-    /// Reads the row until an answer arrives or time is up.
     async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<(Row, Versioned<T>)>, Failure> {
         Self::live(self.raw.observe(key, call).await?)
+    }
+}
+
+impl<T: Record> Table<T> {
+    /// Reads the items with these keys, each strongly consistent, and returns them in the order of the keys. `None`
+    /// stands for a key without an item. A key may be named more than once, and is then read once.
+    ///
+    /// Any number of keys is read, in batches of 100, one after the other. The items are not read at one moment. Use a
+    /// transaction to decide on several items together.
+    ///
+    /// # Errors
+    /// See [`Failure`]. If it [is retryable](Failure::is_retryable), read again.
+    pub async fn get_many(
+        &self,
+        keys: impl IntoIterator<Item = impl Into<Key>>,
+    ) -> Result<Vec<Option<Versioned<T>>>, Failure> {
+        let keys: Vec<Key> = keys.into_iter().map(Into::into).collect();
+        let call = &self.call();
+        let mut items = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(MAX_ROWS) {
+            let mut rows: Vec<Address> = Vec::with_capacity(keys.len());
+            let mut places = Vec::with_capacity(keys.len());
+            for key in keys {
+                let row = Address { table: self.raw.name.clone(), key: Self::key_attributes(key)? };
+                // DynamoDB refuses a batch with the same row twice.
+                places.push(rows.iter().position(|other| *other == row).unwrap_or(rows.len()));
+                if places.last() == Some(&rows.len()) {
+                    rows.push(row);
+                }
+            }
+            let found = read_rows(self.sender(), call, &rows).await?;
+            let read = |item: Option<_>| item.map(|item| Row::read(Self::LAYOUT, item)).transpose();
+            let found = found.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+            for (row, item) in rows.iter().zip(&found) {
+                self.raw.saw(&row.key, item.as_ref());
+            }
+            for place in places {
+                items.push(found[place].as_ref().map(Self::decode).transpose()?.flatten());
+            }
+        }
+        Ok(items)
     }
 }

@@ -3,7 +3,6 @@
 
 #[cfg(feature = "http")]
 mod answers;
-mod cancellations;
 mod cursors;
 mod requests;
 mod rows;
@@ -11,14 +10,14 @@ mod rows;
 use crate::error::UpdateError;
 use crate::lww::{self, OrderKey, Registration};
 use crate::protocol::item::Attributes;
+use crate::protocol::refusal::{self, RefusedStep};
 use crate::retry::RetryPolicy;
 use crate::table::{Add, Key, Record, Table};
 use crate::version::Versioned;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 #[cfg(feature = "http")]
 pub use answers::{RecordSays, answer_of_record, record_of_answer};
-pub use cancellations::{is_lease_lost, judge_cancellation};
 pub use cursors::{Listing, forged_cursor};
 pub use requests::{LeaseWrite, RowWrite, Writer, lease_request, newest_request};
 pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_row, seen_row};
@@ -80,4 +79,24 @@ pub fn judge_registration<T: PartialEq>(
 #[must_use]
 pub fn stand(add: &Add, item: &Attributes, passed: bool) -> Stand {
     add.stand(item, passed)
+}
+
+fn refused<T: Record>(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
+    let step = |(row, (role, reason))| {
+        let (role, layout): (&Role, _) = (role, Table::<T>::LAYOUT);
+        RefusedStep::new(row, *role, layout, reason)
+    };
+    steps.iter().map(|(role, reason)| (role, reason)).enumerate().map(step).collect()
+}
+
+/// The proof in the reasons about every send of the transaction. All steps are in the table of `T`.
+#[must_use]
+pub fn judge_cancellation<T: Record>(steps: &[(Role, Reason)], now: SystemTime) -> Verdict {
+    refusal::judge_refusal(&refused::<T>(steps), now)
+}
+
+/// Whether a step shows that its lease is lost.
+#[must_use]
+pub fn is_lease_lost<T: Record>(steps: &[(Role, Reason)]) -> bool {
+    refused::<T>(steps).iter().any(RefusedStep::is_lease_lost)
 }

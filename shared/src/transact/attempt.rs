@@ -1,7 +1,6 @@
 //! [`Attempt`]: the items that a decision sees, and the steps that it adds.
 
 use super::reads::{Item, Known, KnownRow, invalid};
-use super::step::Step;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
@@ -11,10 +10,10 @@ use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Stamp};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
-use crate::protocol::refusal::Role;
+use crate::protocol::refusal::{RefusedStep, Role};
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
-use crate::protocol::send::{Address, step};
+use crate::protocol::send::{Address, Reason, step};
 use crate::protocol::settle::{anchors_of, committed};
 use crate::table::prepare::{Prepared, Write, first_version};
 use crate::table::{Add, Record, Table};
@@ -27,8 +26,7 @@ use std::time::SystemTime;
 /// The most bytes of all items of a transaction together (`DynamoDB` quota).
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// The most heap, in bytes, of a row to keep while its write is on its way. 400 KB of tiny values take 60 times as
-/// much.
+/// The most heap, in bytes, of a row to keep while its write is on its way. Tiny values take 60 times their size.
 const MOST_KEPT: usize = 4 * 1024 * 1024;
 
 /// One observe-decide-write round over several items: the observed items with the steps so far.
@@ -70,12 +68,10 @@ impl Attempt {
         (0..self.rows.len()).filter(|&row| rests_on_memory(&self.rows[row])).collect()
     }
 
-    /// Whether the decision added a step.
     pub(crate) fn has_steps(&self) -> bool {
         !self.steps.is_empty()
     }
 
-    /// The parts used by the engine: the attempts and the rows by their places.
     pub(super) fn parts<'a>(&'a mut self) -> (&'a mut Attempts, impl Fn(usize) -> Site<'a> + Sync) {
         let rows = &self.rows;
         (&mut self.attempts, |row: usize| rows[row].site())
@@ -93,7 +89,6 @@ impl Attempt {
         &self.rows[row].name
     }
 
-    /// Learns the current state of a row.
     pub(super) fn learn(&mut self, row: usize, known: Known, now: SystemTime) {
         if let Known::Row(_) | Known::Absent = &known {
             let layout = self.rows[row].layout;
@@ -111,7 +106,6 @@ impl Attempt {
         row.is_fresh = true;
     }
 
-    /// Takes the steps, after checking the limits of one transaction.
     pub(super) fn take_steps(&mut self) -> Result<Vec<Step>, Failure> {
         let bytes = self.steps.iter().map(|step| step.bytes).sum();
         if bytes > MAX_BYTES {
@@ -167,9 +161,7 @@ impl Attempt {
     /// Adds a step to create the item on a key without a row or with a tombstone. Returns the new version of the item.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the item exists, or has a step already; correct the decision.
-    /// [`Failure::TooLarge`] and [`Failure::InvalidRecord`]: see there. [`Failure::Fenced`]: the row has seen a higher
-    /// token than that of its table.
+    /// [`Failure::InvalidTransaction`]: the item exists, or has a step already; correct the decision. See [`Failure`].
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
@@ -196,9 +188,8 @@ impl Attempt {
     /// the new version of the item.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
-    /// [`Failure::TooLarge`] and [`Failure::InvalidRecord`]: see there. [`Failure::Fenced`]: the row has seen a higher
-    /// token than that of its table.
+    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision. For others,
+    /// see [`Failure`].
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let (row, current) = self.live(item)?;
         let prepared = self.prepared(item.row, Write::Update(row, Table::<T>::diff(&current.value, value)?))?;
@@ -215,8 +206,7 @@ impl Attempt {
         Ok(self.write(item.row, prepared)?.version)
     }
 
-    /// Adds a step without a write. It demands that the key is still in the observed state: at the same version or
-    /// without a row.
+    /// Adds a step without a write. It demands that the key is still as observed.
     ///
     /// # Errors
     /// [`Failure::InvalidTransaction`]: the item was not read, or has a step already; correct the decision.
@@ -350,7 +340,6 @@ impl Attempt {
     }
 }
 
-/// The write as a step of a request.
 fn request_step(address: &Address, write: ConditionalWrite) -> Result<TransactWriteItem, Failure> {
     step(&address.table, write).map_err(|source| invalid(source.to_string()))
 }
@@ -368,5 +357,33 @@ fn size(write: &ConditionalWrite, known: &Known) -> usize {
             let is_named = |name: &String| write.names.values().any(|named| named == name);
             kept(&|name| !is_named(name)) + size_of_attributes(&write.values)
         }
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Step {
+    pub(super) row: usize,
+    pub(super) role: Role,
+    /// The facts about its table in the record of the row.
+    pub(super) layout: &'static Layout,
+    pub(super) request: TransactWriteItem,
+    pub(super) bytes: usize,
+    /// The same add as an anchor: in a window, and with the write id.
+    pub(super) anchor: Option<(TransactWriteItem, SentWrite)>,
+}
+
+impl Step {
+    pub(super) fn writes(&self) -> Option<usize> {
+        matches!(self.role, Role::Writes(_)).then_some(self.row)
+    }
+
+    pub(super) fn become_anchor(&mut self) {
+        if let Some((request, sent)) = self.anchor.take() {
+            (self.request, self.role) = (request, Role::Writes(sent));
+        }
+    }
+
+    pub(super) fn refused<'a>(&self, reason: &'a Reason) -> RefusedStep<'a> {
+        RefusedStep::new(self.row, self.role, self.layout, reason)
     }
 }

@@ -8,12 +8,10 @@
 //! [removes](crate::WithoutTtl::removed) the row. So the rows judge a lost answer even when `DynamoDB` has forgotten
 //! the token of the transaction. One row with the id is enough. Adds beside it do not conflict, because they leave no
 //! id and demand no version. If all writing steps are adds, the first add to a known item leaves the id. If an answer
-//! is lost and the rows prove nothing, the row with the id is used to burn the transaction: afterwards no copy of it
-//! can be applied.
+//! is lost and the rows prove nothing, that row serves to burn the transaction: no copy of it can be applied then.
 
 mod attempt;
 mod reads;
-mod step;
 mod transactions;
 
 pub use attempt::Attempt;

@@ -45,8 +45,7 @@ impl Reads {
     }
 
     /// Adds an item to read before the first decision, unless the client remembers it ([`Table::remembering_items`]). A
-    /// decision to write may rest on a remembered item. Before any other answer, the item is read and the decision is
-    /// made again.
+    /// decision to write may rest on a remembered item. Before any other answer, it is read and decided on again.
     pub fn remembered<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         let item = self.item(name, table, key);
         if let Some(row) = self.rows.last_mut().filter(|_| self.failure.is_none())
@@ -152,17 +151,15 @@ impl<T> fmt::Debug for Item<T> {
     }
 }
 
-/// The known state of one key.
 #[derive(Debug)]
 pub(super) enum Known {
-    /// The key was not read yet.
     Nothing,
-    /// The key has no row.
     Absent,
-    /// The key has this row.
     Row(Row),
     /// The key of a lease, which is never read. It is lost if a refusal has shown so.
-    Lease { is_lost: bool },
+    Lease {
+        is_lost: bool,
+    },
 }
 
 impl Known {
@@ -182,14 +179,12 @@ pub(super) struct KnownRow {
     pub(super) layout: &'static Layout,
     pub(super) retention: Duration,
     pub(super) fence: Option<u64>,
-    /// Whether it is read before the first decision. Otherwise it is read if other items are, or becomes known when one
-    /// of its steps is refused.
+    /// Whether it is read before the first decision. Otherwise it is read along, or shown by a refusal.
     pub(super) is_read_first: bool,
     pub(super) remembers_items: bool,
     pub(super) known: Known,
     /// Whether `known` was read or returned by a refusal during this call.
     pub(super) is_fresh: bool,
-    /// Whether the current decision has looked at it.
     pub(super) is_looked_at: AtomicBool,
 }
 

@@ -1,20 +1,17 @@
 //! [`Store::transact_with_retry`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
-use super::attempt::Attempt;
+use super::attempt::{Attempt, Step};
 use super::reads::{Known, Reads};
-use super::step::Step;
-use crate::call::Call;
 use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;
-use crate::protocol::batch::read_rows;
 use crate::protocol::change::Settled;
-use crate::protocol::deliver::{Delivery, Refusal};
+use crate::protocol::deliver::{Delivery, Refusal, read_rows};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
 use crate::protocol::refusal::Role;
-use crate::protocol::send::{Reason, Send, Sender};
+use crate::protocol::send::{Reason, Send};
 use crate::protocol::settle::{made, while_open};
 use crate::store::Store;
 use std::collections::BTreeSet;
@@ -24,8 +21,7 @@ use tracing::debug;
 impl Store {
     /// Reads the items, decides, and applies all steps of the decision in one transaction, or none. After a conflict,
     /// decides again on the items in the refusal. Sends one `BatchGetItem`, then one `TransactWriteItems` per attempt.
-    /// An item of more than 4 MB in memory is not kept while its write is on its way; it is read again if another step
-    /// is refused.
+    /// An item of more than 4 MB in memory is not kept while its write is on its way; it may be read again.
     ///
     /// `decide` adds steps to the attempt. It must be pure. `Ok(answer)` applies them all or none, then becomes the
     /// answer of the call. Without a step, nothing is sent. `Err(Error::Refused(reason))` writes nothing and becomes
@@ -38,50 +34,17 @@ impl Store {
     /// check nothing. If another copy of the same request may be at work, read again before you believe a refusal.
     ///
     /// A refused attempt may still be applied by a second copy, as when only an add refused it. The next attempt
-    /// excludes it. This costs a write of its own if the new decision writes to none of the items of the refused
-    /// attempt.
+    /// excludes it. This costs a write of its own if the new decision writes to none of the same items.
     ///
-    /// ```
-    /// use fencepost::{Error, Reads, Record, Store, Table};
-    /// use serde::{Deserialize, Serialize};
-    ///
-    /// #[derive(Serialize, Deserialize, Record)]
-    /// #[record(key = "accountId")]
-    /// struct Account {
-    ///     balance: u64,
-    /// }
-    ///
-    /// /// Moves money, or says what is wrong.
-    /// async fn transfer(
-    ///     store: &Store,
-    ///     accounts: &Table<Account>,
-    ///     (from, to, amount): (&str, &str, u64),
-    /// ) -> Result<(), Error<&'static str>> {
-    ///     let mut reads = Reads::new();
-    ///     let payer = reads.item("payer", accounts, from);
-    ///     let payee = reads.item("payee", accounts, to);
-    ///     let moved = store.transact_with_retry(reads, |attempt| {
-    ///         let old_payer = attempt.get(payer)?.ok_or(Error::Refused("nobody pays"))?;
-    ///         let old_payee = attempt.get(payee)?.ok_or(Error::Refused("nobody is paid"))?;
-    ///         let left = old_payer.value.balance.checked_sub(amount).ok_or(Error::Refused("there is not enough"))?;
-    ///         attempt.update_at(payer, &Account { balance: left })?;
-    ///         attempt.update_at(payee, &Account { balance: old_payee.value.balance + amount })?;
-    ///         Ok(())
-    ///     });
-    ///     moved.await
-    /// }
-    /// ```
-    ///
-    /// If the decision never refuses, the only error is a failure. So `?` makes it a [`Failure`]:
+    /// The page of the [crate](crate) has an example with a refusal. If the decision never refuses, the only error is a
+    /// failure. So `?` makes it a [`Failure`]:
     ///
     /// ```
     /// # use fencepost::{Failure, Reads, Record, Store, Table};
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "accountId")]
-    /// # struct Account {
-    /// #     balance: u64,
-    /// # }
+    /// # struct Account { balance: u64 }
     /// async fn open(store: &Store, accounts: &Table<Account>, id: &str) -> Result<bool, Failure> {
     ///     let mut reads = Reads::new();
     ///     let account = reads.item("account", accounts, id);
@@ -103,58 +66,49 @@ impl Store {
         reads: Reads,
         decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<A, Error<R>> {
-        transact(self.sender(), reads, &self.call(), decide).await
-    }
-}
-
-/// Implements [`Store::transact_with_retry`].
-pub(crate) async fn transact<A, R>(
-    sender: &Sender,
-    reads: Reads,
-    call: &Call,
-    decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
-) -> Result<A, Error<R>> {
-    let rows = reads.into_rows(sender)?;
-    let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
-    // All its sends have one window.
-    let mut delivery = Delivery::of(sender, call, relies_on_token);
-    let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), sender.new_id());
-    // The answers of the open attempts.
-    let mut earlier: Vec<(WriteId, A)> = Vec::new();
-    loop {
-        let asked = attempt.to_be_read();
-        let read_first = read(&delivery, &mut attempt, asked).await;
-        unless_landed(&attempt, read_first)?;
-        if let Some((landed, _)) = attempt.attempts.landed {
-            let answer = earlier.into_iter().find_map(|(id, answer)| (id == landed).then_some(answer));
-            return answer
-                .ok_or_else(|| Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }.into());
-        }
-        attempt.attempts.check_remembered()?;
-        attempt.begin(sender.clock.now());
-        let decided = decide(&mut attempt);
-        let writes = decided.is_ok() && attempt.has_steps();
-        let remembered = attempt.to_be_read_again();
-        if !writes && !remembered.is_empty() {
-            // Only a write may rest on remembered rows.
-            let read = read(&delivery, &mut attempt, remembered).await;
-            unless_landed(&attempt, read)?;
-            continue;
-        }
-        let answer = decided.map_err(|error| match error {
-            Error::Failed(failure) => Error::Failed(attempt.attempts.failed(failure)),
-            refused @ Error::Refused(_) => refused,
-        })?;
-        if !writes {
-            return Ok(answer);
-        }
-        let id = attempt.attempts.id;
-        let is_applied = commit(&mut delivery, &mut attempt).await;
-        if unless_landed(&attempt, is_applied)? == Some(true) {
-            return Ok(answer);
-        }
-        if attempt.attempts.is_open(id) {
-            earlier.push((id, answer));
+        let (sender, call) = (self.sender(), &self.call());
+        let rows = reads.into_rows(sender)?;
+        let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
+        // All its sends have one window.
+        let mut delivery = Delivery::of(sender, call, relies_on_token);
+        let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), sender.new_id());
+        // The answers of the open attempts.
+        let mut earlier: Vec<(WriteId, A)> = Vec::new();
+        loop {
+            let asked = attempt.to_be_read();
+            let read_first = read(&delivery, &mut attempt, asked).await;
+            unless_landed(&attempt, read_first)?;
+            if let Some((landed, _)) = attempt.attempts.landed {
+                let answer = earlier.into_iter().find_map(|(id, answer)| (id == landed).then_some(answer));
+                return answer
+                    .ok_or_else(|| Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }.into());
+            }
+            attempt.attempts.check_remembered()?;
+            attempt.begin(sender.clock.now());
+            let decided = decide(&mut attempt);
+            let writes = decided.is_ok() && attempt.has_steps();
+            let remembered = attempt.to_be_read_again();
+            if !writes && !remembered.is_empty() {
+                // Only a write may rest on remembered rows.
+                let read = read(&delivery, &mut attempt, remembered).await;
+                unless_landed(&attempt, read)?;
+                continue;
+            }
+            let answer = decided.map_err(|error| match error {
+                Error::Failed(failure) => Error::Failed(attempt.attempts.failed(failure)),
+                refused @ Error::Refused(_) => refused,
+            })?;
+            if !writes {
+                return Ok(answer);
+            }
+            let id = attempt.attempts.id;
+            let is_applied = commit(&mut delivery, &mut attempt).await;
+            if unless_landed(&attempt, is_applied)? == Some(true) {
+                return Ok(answer);
+            }
+            if attempt.attempts.is_open(id) {
+                earlier.push((id, answer));
+            }
         }
     }
 }
@@ -167,8 +121,7 @@ fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Op
     }
 }
 
-/// Sends the steps until it is proved whether they were applied. If they were not, the attempt then knows the refusing
-/// rows.
+/// Sends the steps until it is proved whether they were applied. If not, the attempt knows the refusing rows.
 async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bool, Failure> {
     let steps = attempt.take_steps()?;
     let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
@@ -262,7 +215,6 @@ async fn refused(
     Ok(false)
 }
 
-/// Burns an earlier attempt not excluded by the next one.
 async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<(), Failure> {
     let writes = open.writes();
     let burn = {
@@ -280,7 +232,6 @@ async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &Op
     Ok(())
 }
 
-/// Reads these rows again, and teaches the attempt their current state.
 async fn read(delivery: &Delivery<'_>, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
     let addresses: Vec<_> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
     for (item, row) in read_rows(delivery.sender, delivery.call, &addresses).await?.into_iter().zip(rows) {
@@ -289,8 +240,7 @@ async fn read(delivery: &Delivery<'_>, attempt: &mut Attempt, rows: Vec<usize>) 
     Ok(())
 }
 
-/// A row in a refusal. If it is unreadable, and others must be read because an earlier attempt may have been applied,
-/// nothing is proved.
+/// A row in a refusal. If it is unreadable and `unseen` rows may show an earlier attempt, nothing is proved.
 fn readable(layout: &Layout, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
     Known::of(layout, item)
         .map_err(|failure| if unseen.is_empty() { failure } else { Failure::OutcomeUnknown { source: failure.into() } })

@@ -8,7 +8,6 @@ use serde::Serialize;
 const HEADER: &str = "idempotency-key";
 const FIELD: &str = "header:idempotency-key";
 
-/// The longest key.
 const MAX_KEY: usize = 255;
 
 impl Request {
@@ -50,8 +49,7 @@ impl Request {
     /// process draws. With them a repeat would be another payload, and so 422.
     ///
     /// Equal requests must have equal texts. So numbers in `payload` must be in their one notation and members in one
-    /// order, as those of an [`Object`](crate::json::Object) are. Nothing is made of the payload of a request without a
-    /// key.
+    /// order, as those of an [`Object`](crate::json::Object) are.
     ///
     /// # Errors
     /// `invalid_idempotency_key`, `caller_unknown`; `internal` if [`Request::route`] is empty.
@@ -73,45 +71,5 @@ impl Request {
     /// `idempotency_key_unsupported`.
     pub fn refuse_idempotency_key(&self) -> Result<(), Problem> {
         if self.header(HEADER).is_none() { Ok(()) } else { Err(Problem::key_unsupported()) }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn with_key(key: &str) -> Request {
-        let mut request = Request::default();
-        request.headers.insert(HEADER.to_owned(), key.to_owned());
-        request
-    }
-
-    #[test]
-    fn a_key_is_1_to_255_visible_ascii_characters() {
-        for key in ["k", "!", "~", "8e03978e-40d5-43dd-bc93-6894a57f9324", "\"quoted\"", &"x".repeat(255)] {
-            assert_eq!(with_key(key).idempotency_key().ok(), Some(Some(key)));
-            assert_eq!(with_key(key).required_idempotency_key().ok(), Some(key));
-        }
-        for key in ["", " ", "a b", "a, b", "é", "\u{fffd}", "a\t", "\x7f", &"x".repeat(256)] {
-            for refused in [with_key(key).idempotency_key().err(), with_key(key).required_idempotency_key().err()] {
-                assert_eq!(refused.expect("refused").code(), "invalid_idempotency_key", "{key:?}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_key_that_is_required_and_missing_is_asked_for() {
-        assert_eq!(Request::default().idempotency_key().ok(), Some(None));
-        let missing = Request::default().required_idempotency_key().expect_err("refused");
-        assert_eq!(missing.code(), "idempotency_key_required");
-    }
-
-    #[test]
-    fn a_route_that_takes_no_key_refuses_even_a_malformed_one() {
-        assert!(Request::default().refuse_idempotency_key().is_ok());
-        for key in ["k", ""] {
-            let refused = with_key(key).refuse_idempotency_key().expect_err("refused");
-            assert_eq!(refused.code(), "idempotency_key_unsupported");
-        }
     }
 }

@@ -1,9 +1,7 @@
-//! [`Request`]: one request without its transport.
+//! [`Request`]: one request without its transport, also made of the types of the crate `http`.
 
 use super::fields::Fields;
-use super::id::Id;
-use super::limits::MAX_BODY;
-use super::values::Ip;
+use super::values::{Id, Ip, MAX_BODY};
 use crate::http::problem::Problem;
 use crate::json::{self, Object, refuse_reserved};
 use base64::Engine;
@@ -13,7 +11,6 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// The media types of a PATCH.
 const PATCH_TYPES: &[&str] = &["application/json", "application/merge-patch+json"];
 
 /// One request with its whole body. The feature `axum` extracts it. A test can fill it in directly.
@@ -168,6 +165,86 @@ impl Body {
     }
 }
 
+impl Request {
+    /// Creates a request from the parts that a framework such as axum has received.
+    ///
+    /// Set [`Request::route`] and [`Request::path_parameters`] to the match of your framework. With axum, the feature
+    /// `axum` does it all: extract a `Request`.
+    ///
+    /// `body` is the whole body. Read at most [`MAX_BODY`](super::MAX_BODY) bytes and one more, so that a client cannot
+    /// fill the memory: the parsers answer 413 to the one more. `caller` is whom your authentication found, and
+    /// `anonymous` if you have none. Callers with the same name share their idempotency keys, so do not take it from
+    /// a header that clients can set.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), http::Error> {
+    /// use fencepost::http::Request;
+    ///
+    /// let (parts, ()) = http::Request::put("/visits/lobby?dry=a%20b").body(())?.into_parts();
+    /// let request = Request::from_http(&parts, b"{}", "anonymous");
+    /// assert_eq!((request.method.as_str(), request.path.as_str()), ("PUT", "/visits/lobby"));
+    /// assert_eq!(request.query["dry"], "a b");
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn from_http(parts: &http::request::Parts, body: &[u8], caller: impl Into<String>) -> Self {
+        let mut headers = BTreeMap::new();
+        for (name, value) in &parts.headers {
+            join(&mut headers, name.as_str().to_owned(), ", ", &String::from_utf8_lossy(value.as_bytes()));
+        }
+        let mut query = BTreeMap::new();
+        for pair in parts.uri.query().unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            join(&mut query, decoded(name), ",", &decoded(value));
+        }
+        let body = match std::str::from_utf8(body) {
+            Ok(text) => Body { text: text.to_owned(), is_base64: false },
+            // Bytes that are no text are no JSON either. The parser says so.
+            Err(_) => Body { text: STANDARD.encode(body), is_base64: true },
+        };
+        Request {
+            method: parts.method.to_string(),
+            path: parts.uri.path().to_owned(),
+            query,
+            headers,
+            caller: caller.into(),
+            body,
+            ..Request::default()
+        }
+    }
+}
+
+/// Values of one name are joined. None is dropped. Several headers are one list (RFC 9110, section 5.3).
+fn join(values: &mut BTreeMap<String, String>, name: String, separator: &str, value: &str) {
+    values.entry(name).and_modify(|there| there.push_str(separator)).or_default().push_str(value);
+}
+
+/// Decodes `+` and `%XX`. A `%` without two hexadecimal digits stays as it is.
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let (byte, next) = match (first, after) {
+            (b'%', [high, low, after @ ..]) if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => {
+                (digit(*high) * 16 + digit(*low), after)
+            }
+            (b'+', after) => (b' ', after),
+            (other, after) => (*other, after),
+        };
+        bytes.push(byte);
+        rest = next;
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+fn digit(character: u8) -> u8 {
+    match character {
+        b'0'..=b'9' => character - b'0',
+        other => other.to_ascii_lowercase() - b'a' + 10,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -176,17 +253,12 @@ mod tests {
         Request { body: Body { text: text.to_owned(), is_base64: false }, ..Request::default() }
     }
 
-    fn with_header(request: &Request, name: &str, value: &str) -> Request {
-        let mut request = request.clone();
-        request.headers.insert(name.to_owned(), value.to_owned());
-        request
-    }
-
     #[test]
     fn a_body_of_512_kb_is_read_and_one_byte_more_refused_before_parsing() {
         let padded = |size: usize| format!("{{}}{}", " ".repeat(size - 2));
         assert!(with_body(&padded(MAX_BODY)).object().is_ok());
-        let too_large = with_header(&with_body(&"x".repeat(MAX_BODY + 1)), "content-type", "text/plain");
+        let mut too_large = with_body(&"x".repeat(MAX_BODY + 1));
+        too_large.headers.insert("content-type".to_owned(), "text/plain".to_owned());
         assert_eq!(too_large.object().expect_err("refused").code(), "too_large");
         let mut encoded = with_body(&STANDARD.encode(padded(MAX_BODY)));
         encoded.body.is_base64 = true;
@@ -198,27 +270,12 @@ mod tests {
     }
 
     #[test]
-    fn media_types_are_compared_without_case_and_parameters() {
-        let request = with_body("{}");
-        assert!(request.object().is_ok());
-        assert!(with_header(&request, "content-type", "Application/JSON; charset=utf-8").object().is_ok());
-        assert!(with_header(&request, "content-type", "application/merge-patch+json").merge_patch().is_ok());
-        for (content_type, request) in
-            [("application/merge-patch+json", &request), ("text/plain", &request), ("", &request)]
-        {
-            let problem = with_header(request, "content-type", content_type).object().expect_err("refused");
-            assert_eq!(problem.code(), "unsupported_media_type", "{content_type}");
-        }
-    }
-
-    #[test]
-    fn what_is_no_object_is_refused() {
-        for (body, code) in
-            [("", "invalid_json"), ("[]", "invalid_type"), ("1", "invalid_type"), ("{\"_a\":1}", "reserved_name")]
-        {
-            assert_eq!(with_body(body).fields().expect_err("refused").code(), code, "{body}");
-            assert_eq!(with_body(body).merge_patch().expect_err("refused").code(), code, "{body}");
-        }
-        assert_eq!(with_body("{\"_a\":null}").merge_patch().expect_err("refused").code(), "reserved_name");
+    fn a_query_is_decoded_and_a_path_is_not() {
+        let (parts, ()) =
+            http::Request::post("/a%2Fb?x=1%2B1+%C3%A9&x=2&y&=&z=%zz%4").body(()).expect("a request").into_parts();
+        let request = Request::from_http(&parts, b"", "ann");
+        assert_eq!(request.path, "/a%2Fb");
+        let query: Vec<_> = request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
+        assert_eq!(query, [("", ""), ("x", "1+1 é,2"), ("y", ""), ("z", "%zz%4")]);
     }
 }

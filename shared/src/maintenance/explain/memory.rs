@@ -1,17 +1,14 @@
 //! The writes that a row remembers, in sentences.
 
-use super::explanation::Explanation;
-use super::values::{in_words, plural, quoted};
+use super::values::{Explanation, in_words, plural, quoted};
 use crate::protocol::memory::WriteId;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-/// The most writes that a row remembers under any [`Record`](crate::Record), plus those that one write may leave
-/// behind.
+/// The most writes that a row remembers under any [`Record`](crate::Record), and those left by one.
 const MOST_REMEMBERED: usize = 128 + 4;
 /// How many of the writes that it remembers are named.
 const NAMED: usize = 5;
 
-/// Explains the memory of a row at `version`.
 pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option<u64>, told: &mut Explanation) {
     let AttributeValue::M(map) = value else {
         told.problems.push(format!("`{name}` is {}, and must be a map of write ids.", in_words(value)));
@@ -41,7 +38,6 @@ pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option
     explain_traces(name, &traces, version, told);
 }
 
-/// Explains the writes that a row remembers, newest first.
 fn explain_traces(name: &str, traces: &[Trace], version: Option<u64>, told: &mut Explanation) {
     told.sentences.push(match traces.len() {
         0 => "It remembers no write.".to_owned(),
@@ -71,7 +67,6 @@ fn explain_traces(name: &str, traces: &[Trace], version: Option<u64>, told: &mut
     }
 }
 
-/// One write that a row remembers.
 struct Trace {
     id: String,
     /// The version before it.

@@ -1,6 +1,5 @@
 //! [`explain`] (pure): the past of a row and its problems, in plain sentences.
 
-mod explanation;
 mod memory;
 mod others;
 mod values;
@@ -13,12 +12,11 @@ use crate::protocol::row::Row;
 use crate::timestamp::Timestamp;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-pub use explanation::{Explanation, Kind};
 use memory::explain_memory;
 use others::{explain_lease, explain_mapping, is_lease, is_mapping};
+pub use values::{Explanation, Kind};
 use values::{Whole, in_words, when};
 
-/// The largest version.
 const MAX_VERSION: u64 = (1 << 53) - 1;
 
 /// Explains a row from its attributes, in a table that is set up like this.
@@ -50,8 +48,7 @@ pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> E
     }
 }
 
-/// The kind of a row, with the row as the operations of this crate read it. They can read neither leases and mappings
-/// nor damaged rows.
+/// The kind of a row, with the row as the operations read it: neither leases and mappings nor damaged rows.
 pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<Row, Failure>) {
     let has = |name: &str| attributes.contains_key(name);
     let Names { incarnation, buried, .. } = layout.names;
@@ -99,7 +96,6 @@ fn explain_row(
     told
 }
 
-/// The version and the incarnation of a row that has an incarnation.
 fn explain_identity(attributes: &Attributes, names: &Names, told: &mut Explanation) {
     for name in [names.version, names.writes].iter().filter(|name| !attributes.contains_key(**name)) {
         told.problems.push(format!("`{name}` is missing, though the row has an incarnation."));
@@ -123,7 +119,6 @@ fn explain_identity(attributes: &Attributes, names: &Names, told: &mut Explanati
     }
 }
 
-/// The version of a row without an incarnation.
 fn explain_foreign(attributes: &Attributes, names: &Names, told: &mut Explanation) {
     let name = names.version;
     told.sentences.push(match told.version {

@@ -1,19 +1,16 @@
 //! Rows of this crate that have no version: leases and mappings.
 
-use super::explanation::{Explanation, Kind};
-use super::values::{Whole, in_words, plural, quoted, when, when_millis};
+use super::values::{Explanation, Kind, Whole, in_words, plural, quoted, when, when_millis};
 use crate::names::Names;
 use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN};
 use crate::protocol::item::Attributes;
 use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-/// The attributes that every lease has beside its key.
 const OF_A_LEASE: [&str; 4] = [TOKEN, RENEWALS, EXPIRES_AT, ACQUIRE_ID];
 /// The attributes by which a mapping of the function `host-mapping` is known.
 const OF_A_MAPPING: [&str; 2] = ["hostIp", "creationTimestamp"];
 
-/// Whether this is the row of a lease, perhaps a damaged one.
 pub(super) fn is_lease(attributes: &Attributes) -> bool {
     attributes.contains_key(LEASE_KEY)
         && OF_A_LEASE.iter().filter(|name| attributes.contains_key(**name)).count() + 1 >= OF_A_LEASE.len()

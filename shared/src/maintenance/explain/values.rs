@@ -1,11 +1,87 @@
-//! Attributes in words.
+//! [`Explanation`]: the account of a row. Attributes in words.
 
 use crate::protocol::item::Attributes;
 use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::types::AttributeValue;
+use std::fmt;
 use std::time::Duration;
 
-/// The most characters of a text that a sentence shows.
+/// The kind of a row.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum Kind {
+    /// An item that this crate has written.
+    Live,
+    /// The mark that a delete leaves.
+    Tombstone,
+    /// An item of another program. The first change adopts it.
+    Foreign,
+    /// A lease.
+    Lease,
+    /// A row of a table where the newest instance wins.
+    Mapping,
+    /// A row that contradicts itself. This crate refuses to change it
+    /// ([`Failure::CorruptItem`](crate::Failure::CorruptItem)).
+    Damaged,
+}
+
+impl Kind {
+    /// The kind in one word.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::Live => "live",
+            Kind::Tombstone => "tombstone",
+            Kind::Foreign => "foreign",
+            Kind::Lease => "lease",
+            Kind::Mapping => "mapping",
+            Kind::Damaged => "damaged",
+        }
+    }
+}
+
+/// The account of a row.
+///
+/// `Display` writes all sentences, one per line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Explanation {
+    /// The kind of the row.
+    pub kind: Kind,
+    /// Its version, if that can be read.
+    pub version: Option<u64>,
+    /// Its incarnation in base64url, as in the `ETag`, if that can be read.
+    pub incarnation: Option<String>,
+    /// The time after which TTL or a sweep may remove a tombstone, in epoch seconds, if that can be read.
+    pub purge_at: Option<u64>,
+    /// Facts, in sentences.
+    pub sentences: Vec<String>,
+    /// Problems, in sentences. A row that is not damaged may have some too.
+    pub problems: Vec<String>,
+}
+
+impl fmt::Display for Explanation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.sentences.iter().try_for_each(|sentence| writeln!(f, "{sentence}"))?;
+        self.problems.iter().try_for_each(|problem| writeln!(f, "Wrong: {problem}"))
+    }
+}
+
+impl Explanation {
+    pub(super) fn new(kind: Kind) -> Self {
+        let (sentences, problems) = (Vec::new(), Vec::new());
+        Explanation { kind, version: None, incarnation: None, purge_at: None, sentences, problems }
+    }
+
+    /// A row with a problem of its own kind is damaged.
+    pub(super) fn if_damaged(mut self) -> Self {
+        if !self.problems.is_empty() {
+            self.kind = Kind::Damaged;
+        }
+        self
+    }
+}
+
 const SHOWN: usize = 40;
 
 /// A number of this crate in a row.
@@ -17,7 +93,6 @@ pub(super) enum Whole {
 }
 
 impl Whole {
-    /// Reads the attribute `name`: a whole number from `from` to `to`.
     pub(super) fn read(attributes: &Attributes, name: &str, from: u64, to: u64) -> Self {
         let Some(value) = attributes.get(name) else { return Whole::Absent };
         let number = value.as_n().ok().and_then(|number| number.parse().ok());
@@ -43,7 +118,6 @@ impl Whole {
     }
 }
 
-/// A value in a few words, however large it is.
 pub(super) fn in_words(value: &AttributeValue) -> String {
     let count = |kind: &str, size: usize| format!("{kind} of {size}");
     match value {
@@ -93,7 +167,6 @@ fn moment_and_distance(millis: Option<u64>, number: u64, now: Timestamp) -> Stri
     if later.is_zero() { format!("{moment}, {} ago", span(earlier)) } else { format!("{moment}, in {}", span(later)) }
 }
 
-/// A duration in its largest unit.
 fn span(time: Duration) -> String {
     let seconds = time.as_secs();
     let (number, unit) = match seconds {

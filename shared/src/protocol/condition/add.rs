@@ -10,36 +10,24 @@ use crate::protocol::row::{Row, number};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
-/// The effect and the demands of an add on a live item.
 #[derive(Clone, PartialEq, Default, Debug)]
 pub(crate) struct Addition {
-    /// The numbers to change.
     pub numbers: Vec<AddedNumber>,
-    /// Attributes to set beside them.
     pub set: Vec<(String, AttributeValue)>,
-    /// The demanded attributes, with their values.
     pub equal: Vec<(String, AttributeValue)>,
-    /// The attributes demanded to be missing.
     pub missing: Vec<String>,
 }
 
-/// An add to one number.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct AddedNumber {
     /// The path of names to the number, from the top of the item.
     pub path: Vec<String>,
-    /// The number to add.
     pub by: String,
-    /// The lowest current number that allows the add.
     pub low: String,
-    /// The highest current number that allows the add.
     pub high: String,
 }
 
-/// Adds to numbers of a live item in the demanded window. Raises the version and stores the id. Adopts a foreign row.
-/// Returns the new row.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
+/// Adds to numbers of a live item in the demanded window, and stores the id. Adopts a foreign row. Returns the new row.
 pub(crate) fn add_within(
     key: Attributes,
     demand: &Demand<'_>,
@@ -69,10 +57,7 @@ pub(crate) fn add_within(
     fenced(write, demand.names(), stamp.fence)
 }
 
-/// Adds to numbers of a live item at any version. Raises the version, but leaves no id. So the add cannot be recognised
-/// later.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
+/// Adds to numbers of a live item at any version. Leaves no id. So the add cannot be recognised later.
 pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.add(addition, layout);
@@ -91,8 +76,7 @@ pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition
 /// `known` is the row as last seen, if any. Where the version marks a tombstone, the burn keeps the mark, and therefore
 /// demands an unchanged row.
 ///
-/// Returns `None` if `known` is not the row of the write, or is older, and if the expression would exceed a limit of
-/// `DynamoDB`.
+/// `None` also if `known` is not the row of the write, or is older.
 pub(crate) fn burn(
     key: Attributes,
     layout: &Layout,
@@ -136,7 +120,6 @@ impl Expression {
         self.set("#version = #version + :one");
     }
 
-    /// The effect of an add, and its demands on the value.
     fn add(&mut self, addition: &Addition, layout: &Layout) {
         for (index, AddedNumber { path, by, low, high }) in addition.numbers.iter().enumerate() {
             let parts = path.iter().enumerate();

@@ -29,7 +29,6 @@ pub(crate) struct Demand<'a> {
 }
 
 impl<'a> Demand<'a> {
-    /// The row as it was read.
     pub(crate) fn of(layout: &'a Layout, row: &'a Row) -> Self {
         let values = layout.demands_values().then_some(&row.attributes);
         Demand { layout, at: row.at, window: 1, has_version: row.has_version, values }
@@ -41,19 +40,16 @@ impl<'a> Demand<'a> {
         is_enough.then_some(Demand { layout, at, window: 1, has_version: true, values: None })
     }
 
-    /// The same row, at any version in the window of adds. A foreign row has no window, and neither has a row with
-    /// demanded values.
+    /// The same row, at any version in the window of adds. A foreign row and demanded values have no window.
     pub(crate) fn in_window(self) -> Self {
         let is_exact = self.is_foreign() || self.values.is_some();
         Demand { window: if is_exact { 1 } else { self.layout.window }, ..self }
     }
 
-    /// The part of it used by the judge.
     pub(crate) fn base(&self) -> Base {
         Base::Row { version: self.at.version, window: self.window, incarnation: self.at.incarnation }
     }
 
-    /// Whether the row was written by another program, and was not adopted yet.
     pub(super) fn is_foreign(&self) -> bool {
         self.at.incarnation.is_foreign()
     }
@@ -101,7 +97,6 @@ impl Expression {
         self.values.insert(placeholder.into(), value);
     }
 
-    /// Demands one state of the row.
     pub(super) fn demand_state(&mut self, demand: &Demand<'_>) {
         self.demand_row(demand);
         self.demand_values(demand);
@@ -180,7 +175,6 @@ impl Expression {
         }
     }
 
-    /// Demands a tombstone marked by its version.
     pub(super) fn demand_mark(&mut self, names: &Names) {
         self.name("#version", names.version);
         self.name("#buried", names.buried);
@@ -243,7 +237,6 @@ impl Expression {
         }
     }
 
-    /// Removes old ids from the memory.
     pub(super) fn prune(&mut self, prune: &[WriteId]) {
         for (index, old) in prune.iter().enumerate() {
             let name = self.name(format!("#p{index}"), &old.name());
@@ -251,7 +244,6 @@ impl Expression {
         }
     }
 
-    /// The update. `None` if it would exceed a limit of `DynamoDB`.
     pub(super) fn update(self, key: Attributes) -> Option<ConditionalWrite> {
         let mut text = format!("SET {}", self.set.join(", "));
         if !self.remove.is_empty() {
@@ -261,7 +253,6 @@ impl Expression {
         fits.then(|| self.write(Action::Update { key, expression: text }))?
     }
 
-    /// Any write with this condition. `None` if it would exceed a limit of `DynamoDB`.
     pub(super) fn write(self, action: Action) -> Option<ConditionalWrite> {
         let condition = self.conditions.join(" AND ");
         let fits = condition.len() <= MAX_EXPRESSION && self.names.values().all(|name| name.len() <= MAX_NAME);

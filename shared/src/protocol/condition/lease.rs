@@ -30,7 +30,6 @@ pub(crate) const ACQUIRE_ID: &str = "acquireId";
 /// Number, epoch seconds: the time after which TTL may remove the row.
 pub(crate) const LEASE_PURGE_AT: &str = "purgeAt";
 
-/// The key attributes of a lease.
 pub(crate) fn lease_key(key: &str) -> Attributes {
     HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
 }
@@ -86,8 +85,7 @@ pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u
     on_lease(update_of(key, expression), IS_HELD_AT, values)
 }
 
-/// Removes the holder of a lease last acquired with this token. With `at`, the lease must also have exactly `at`
-/// renewals.
+/// Removes the holder of a lease last acquired with this token, and with exactly `at` renewals, if given.
 pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #purge = :purge REMOVE #holder";
     let values = [(":token", number(token)), (":purge", number(purge_at))];
@@ -96,8 +94,7 @@ pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> 
     on_lease(update_of(key, expression), condition, values.into_iter().chain(at))
 }
 
-/// Checks that a lease is held under this token. The lease may have ended: it still has no other holder until another
-/// caller acquires it.
+/// Checks that a lease is held under this token. It may have ended, as long as no other caller has acquired it.
 pub(crate) fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
     on_lease(Action::Check { key }, IS_HELD, [(":token", number(token))])
 }

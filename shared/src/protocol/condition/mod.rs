@@ -1,10 +1,10 @@
-//! The writes, checks and queries of this crate. Only this folder has the text of expressions.
+//! The writes, checks and queries of this crate. Only this folder has the text of expressions. `None` in place of a write:
+//! an expression would exceed a limit of `DynamoDB`. Of an update, send the whole item instead.
 
 mod add;
 mod demand;
 mod lease;
 mod newest;
-mod operate;
 mod query;
 mod versioned;
 mod write;
@@ -16,8 +16,9 @@ pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
 pub(crate) use newest::{OrderedBy, put_if_newer, put_unless_newer};
-pub(crate) use operate::{adopt_at, restamp_at, sweep_at};
 pub use query::Sort;
 pub(crate) use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, LESS_THAN, MORE_THAN, key_condition};
-pub(crate) use versioned::{bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, update_at};
+pub(crate) use versioned::{
+    adopt_at, bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, sweep_at, update_at,
+};
 pub(crate) use write::{Action, ConditionalWrite, Stamp, fenced};

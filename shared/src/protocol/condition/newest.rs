@@ -9,8 +9,7 @@ const IS_OLDER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order
 const IS_NOT_NEWER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name <= :name)";
 const IS_NOT_LATER: &str = "attribute_not_exists(#key) OR #order <= :order";
 
-/// The partition key, the number used to order the instances of one key, and the name of an instance (a string), which
-/// decides ties.
+/// The partition key, the number that orders the instances of a key, and the name of an instance, which decides ties.
 pub(crate) type OrderedBy = [&'static str; 3];
 
 /// Replaces the row with this instance, if there is no row or the row holds an older instance.

@@ -3,7 +3,6 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::collections::HashMap;
 
-/// The conditions on the sort key.
 pub(crate) const EQUAL_TO: &str = "#sort = :sort";
 pub(crate) const LESS_THAN: &str = "#sort < :sort";
 pub(crate) const AT_MOST: &str = "#sort <= :sort";
@@ -21,8 +20,7 @@ pub struct Sort {
     pub(crate) end: Option<AttributeValue>,
 }
 
-/// The text of a key condition, with its names and values: the rows with this value of the partition key and a sort key
-/// within the bound, if there is one.
+/// The text of a key condition, with its names and values.
 pub(crate) fn key_condition(
     (name, value): &(&'static str, AttributeValue),
     sort: Option<&(&'static str, Sort)>,

@@ -4,15 +4,14 @@ use super::demand::{Demand, Expression};
 use super::write::{Action, ConditionalWrite, IS_ABSENT, Stamp, fenced};
 use crate::layout::Layout;
 use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::row::number;
+use crate::protocol::row::{Row, bytes, number};
+use crate::version::Incarnation;
 use std::collections::HashMap;
 
-/// Creates the row if the key has none.
 pub(crate) fn put_if_absent(layout: &Layout, item: Attributes) -> ConditionalWrite {
     if_absent(layout, Action::Put { item })
 }
 
-/// Checks that the key has no row.
 pub(crate) fn check_absent(layout: &Layout, key: Attributes) -> ConditionalWrite {
     if_absent(layout, Action::Check { key })
 }
@@ -28,8 +27,6 @@ fn if_absent(layout: &Layout, action: Action) -> ConditionalWrite {
 }
 
 /// Replaces the row with `item`, its complete next state, if the row is as demanded.
-///
-/// Returns `None` if the condition would exceed a limit of `DynamoDB`.
 pub(crate) fn put_at(demand: &Demand<'_>, stamp: &Stamp<'_>, item: Attributes) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
@@ -37,9 +34,6 @@ pub(crate) fn put_at(demand: &Demand<'_>, stamp: &Stamp<'_>, item: Attributes) -
     fenced(expression.write(Action::Put { item })?, demand.names(), stamp.fence)
 }
 
-/// Removes the row if it is as demanded and live.
-///
-/// Returns `None` if the condition would exceed a limit of `DynamoDB`.
 pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, stamp: &Stamp<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
@@ -48,9 +42,6 @@ pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, stamp: &Stamp<'_>)
     fenced(expression.write(Action::Delete { key })?, demand.names(), stamp.fence)
 }
 
-/// Checks that the row is as demanded.
-///
-/// Returns `None` if the condition would exceed a limit of `DynamoDB`.
 pub(crate) fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
@@ -58,8 +49,6 @@ pub(crate) fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<Condition
 }
 
 /// Applies `diff` to the row, raises its version and stores the id, if the row is as demanded. Adopts a foreign row.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`. Send the whole item instead.
 pub(crate) fn update_at(
     key: Attributes,
     demand: &Demand<'_>,
@@ -71,8 +60,6 @@ pub(crate) fn update_at(
 
 /// Applies `diff` to the row and makes it a tombstone, if the row is as demanded and live. `purge_at` (epoch seconds)
 /// says when the tombstone may be removed.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn bury_at(
     key: Attributes,
     demand: &Demand<'_>,
@@ -113,6 +100,52 @@ fn change(demand: &Demand<'_>, stamp: &Stamp<'_>, diff: &Diff) -> Expression {
         expression.remove(name);
     }
     expression
+}
+
+/// Gives the row another incarnation, if it is still as it was read, and changes nothing beside it.
+pub(crate) fn restamp_at(
+    layout: &Layout,
+    key: Attributes,
+    row: &Row,
+    incarnation: Incarnation,
+) -> Option<ConditionalWrite> {
+    let mut expression = Expression::default();
+    expression.demand_state(&Demand::of(layout, row));
+    expression.value(":new", bytes(incarnation.as_bytes()));
+    expression.set("#incarnation = :new");
+    expression.update(key)
+}
+
+/// Adopts a row of another program and changes nothing of its value, if it is still as it was read.
+pub(crate) fn adopt_at(layout: &Layout, key: Attributes, row: &Row, stamp: &Stamp<'_>) -> Option<ConditionalWrite> {
+    let demand = Demand::of(layout, row);
+    let mut expression = Expression::default();
+    expression.demand_state(&demand);
+    expression.commit_at(&demand, stamp);
+    if row.attributes.contains_key(layout.names.buried) {
+        // A mark of a later version must not become that of the row when the version rises.
+        let mark = expression.name("#buried", layout.names.buried);
+        expression.remove(mark);
+    }
+    fenced(expression.update(key)?, &layout.names, stamp.fence)
+}
+
+/// Removes the tombstone, if it is still as it was read, and if its time has passed at `now` (epoch seconds).
+pub(crate) fn sweep_at(layout: &Layout, key: Attributes, row: &Row, now: u64) -> Option<ConditionalWrite> {
+    let names = &layout.names;
+    let mut expression = Expression::default();
+    expression.demand_state(&Demand::of(layout, row));
+    if row.attributes.contains_key(names.buried) {
+        expression.demand_mark(names);
+    } else {
+        // Older builds left no mark.
+        expression.name("#buried", names.buried);
+        expression.demand("attribute_not_exists(#buried)");
+    }
+    expression.name("#purge", names.purge_at);
+    expression.value(":now", number(now));
+    expression.demand("#purge <= :now");
+    expression.write(Action::Delete { key })
 }
 
 #[cfg(test)]

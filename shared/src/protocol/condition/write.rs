@@ -10,9 +10,7 @@ use std::collections::HashMap;
 
 /// The longest update expression, in bytes (`DynamoDB` quota "expression length").
 pub(super) const MAX_EXPRESSION: usize = 4096;
-/// The longest attribute name allowed in an expression, in bytes.
 pub(super) const MAX_NAME: usize = 255;
-/// The condition of a write to a key without a row.
 pub(super) const IS_ABSENT: &str = "attribute_not_exists(#key)";
 const IS_NOT_FENCED: &str = "(attribute_not_exists(#fence) OR #fence <= :fence)";
 const SET_FENCE: &str = "SET #fence = :fence, ";
@@ -46,36 +44,36 @@ impl ConditionalWrite {
     }
 }
 
-/// The effect of a conditional write once its condition holds.
 #[derive(Clone, Debug)]
 pub(crate) enum Action {
-    /// Replaces the whole item.
-    Put { item: Attributes },
-    /// Changes the attributes in the expression.
-    Update { key: Attributes, expression: String },
-    /// Removes the whole item.
-    Delete { key: Attributes },
+    Put {
+        item: Attributes,
+    },
+    Update {
+        key: Attributes,
+        expression: String,
+    },
+    Delete {
+        key: Attributes,
+    },
     /// Changes nothing. Only a transaction can have such a step.
-    Check { key: Attributes },
+    Check {
+        key: Attributes,
+    },
 }
 
 /// The traces of a write in its row beside the value and the version.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp<'a> {
-    /// The id of the write.
     pub id: WriteId,
-    /// The ids to forget.
     pub prune: &'a [WriteId],
     /// The open attempts of the same change, as far as the row would remember them. The write burns them.
     pub burn: &'a [WriteId],
-    /// The fencing token of the write.
     pub fence: Option<u64>,
 }
 
 /// Puts the write under a fencing token, if there is one. A row with a higher token then refuses the write. An applied
 /// write stores its token in the row.
-///
-/// Returns `None` if the expression would exceed a limit of `DynamoDB`.
 pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
     let Some(token) = token else { return Some(write) };
     let fence = names.fence.to_owned();

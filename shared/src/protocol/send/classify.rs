@@ -1,96 +1,41 @@
-//! Judges the error of a single-item request by its proof about the request. One function per operation reads the
-//! errors of the SDK: by variant, code and status, never by message.
+//! Judges the error of a request by its proof about the request: by variant, code and status, never by message.
 
 use super::guard::SignedTooLate;
 use super::outcome::{ReadOutcome, SendOutcome};
 use crate::error::Source;
-use crate::protocol::item::Attributes;
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemError;
-use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
-use aws_sdk_dynamodb::operation::get_item::GetItemError;
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::query::QueryError;
-use aws_sdk_dynamodb::operation::scan::ScanError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use hyper_util::client::legacy;
 use std::error::Error;
 
-/// Defines a function to classify the error of a write of one item. The error enums of `UpdateItem`, `PutItem` and
-/// `DeleteItem` name the same exceptions without a common type.
-macro_rules! classify_write {
-    ($name:ident, $errors:ident) => {
-        pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> SendOutcome<A, Option<Attributes>> {
-            use $errors as E;
-            match error {
-                SdkError::ServiceError(context) => {
-                    let status = context.raw().status().as_u16();
-                    match context.into_err() {
-                        E::ConditionalCheckFailedException(refusal) => SendOutcome::Refused(refusal.item),
-                        error @ (E::TransactionConflictException(_)
-                        | E::ReplicatedWriteConflictException(_)
-                        | E::ProvisionedThroughputExceededException(_)
-                        | E::RequestLimitExceeded(_)
-                        | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
-                        error @ (E::InvalidEndpointException(_)
-                        | E::ItemCollectionSizeLimitExceededException(_)
-                        | E::ResourceNotFoundException(_)) => SendOutcome::Rejected(error.into()),
-                        error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
-                        // The model of the service does not name this error. The enum is non-exhaustive, so only the
-                        // code can tell.
-                        error => unmodelled(status, error),
-                    }
-                }
-                other => unanswered(other),
-            }
-        }
-    };
+/// Classifies the error of an operation. `refused` takes the row out of an error that is a refusal.
+pub(super) fn classify<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
+    error: SdkError<E, HttpResponse>,
+    refused: impl FnOnce(E) -> Result<F, E>,
+) -> SendOutcome<A, F> {
+    let SdkError::ServiceError(context) = error else { return unanswered(error) };
+    let status = context.raw().status().as_u16();
+    match refused(context.into_err()) {
+        Ok(by) => SendOutcome::Refused(by),
+        Err(error) => by_code(status, error),
+    }
 }
 
-classify_write!(classify_update_item, UpdateItemError);
-classify_write!(classify_put_item, PutItemError);
-classify_write!(classify_delete_item, DeleteItemError);
-
-/// Defines a function to classify the error of a read. The error enums of `GetItem`, `BatchGetItem`, `Scan` and `Query`
-/// name the same exceptions without a common type.
-macro_rules! classify_read {
-    ($name:ident, $errors:ident) => {
-        pub(super) fn $name<A>(error: SdkError<$errors, HttpResponse>) -> ReadOutcome<A> {
-            use $errors as E;
-            match error {
-                SdkError::ServiceError(context) => {
-                    let status = context.raw().status().as_u16();
-                    match context.into_err() {
-                        error @ (E::ProvisionedThroughputExceededException(_)
-                        | E::RequestLimitExceeded(_)
-                        | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
-                        error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
-                            SendOutcome::Rejected(error.into())
-                        }
-                        error @ E::InternalServerError(_) => SendOutcome::Unknown(error.into()),
-                        error => unmodelled(status, error),
-                    }
-                }
-                other => unanswered(other),
-            }
-        }
-    };
+pub(super) fn classify_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(
+    error: SdkError<E, HttpResponse>,
+) -> ReadOutcome<A> {
+    classify(error, Err)
 }
-
-classify_read!(classify_get_item, GetItemError);
-classify_read!(classify_batch_get_item, BatchGetItemError);
-classify_read!(classify_scan, ScanError);
-classify_read!(classify_query, QueryError);
 
 /// Whether `DynamoDB` found this query malformed: a start key unfit for the index, for example.
 pub(crate) fn is_malformed_query(source: &Source) -> bool {
     source.downcast_ref::<QueryError>().and_then(ProvideErrorMetadata::code) == Some("ValidationException")
 }
 
-/// Classifies an error outside the model of the service, by its code and HTTP status, never by its text.
-pub(super) fn unmodelled<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
+/// Classifies an error of the service by its code and HTTP status, never by its text.
+pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
     status: u16,
     error: E,
 ) -> SendOutcome<A, F> {
@@ -105,18 +50,31 @@ pub(super) fn unmodelled<E: ProvideErrorMetadata + Error + Send + Sync + 'static
             ),
             _,
         ) => SendOutcome::Expired(error.into()),
-        (Some("ThrottlingException" | "Throttling" | "RequestLimitExceeded" | "LimitExceededException"), _) => {
-            SendOutcome::NotApplied(error.into())
+        (
+            Some(
+                "TransactionConflictException"
+                | "ReplicatedWriteConflictException"
+                | "ProvisionedThroughputExceededException"
+                | "ThrottlingException"
+                | "Throttling"
+                | "RequestLimitExceeded"
+                | "LimitExceededException",
+            ),
+            _,
+        ) => SendOutcome::NotApplied(error.into()),
+        (Some("InternalServerError" | "RequestTimeout" | "RequestTimeoutException"), _) => {
+            SendOutcome::Unknown(error.into())
         }
-        (Some("RequestTimeout" | "RequestTimeoutException"), _) => SendOutcome::Unknown(error.into()),
-        (Some(_), 400..=499) => SendOutcome::Rejected(error.into()),
-        // DynamoDB always gives a code. So an answer without one is not from DynamoDB. A 5xx may come after the work is
-        // done.
+        (
+            Some("InvalidEndpointException" | "ItemCollectionSizeLimitExceededException" | "ResourceNotFoundException"),
+            _,
+        )
+        | (Some(_), 400..=499) => SendOutcome::Rejected(error.into()),
+        // DynamoDB always gives a code. An answer without one is not from DynamoDB. A 5xx may follow the work.
         _ => SendOutcome::Unknown(error.into()),
     }
 }
 
-/// Classifies an error below the service: the request never left, no answer arrived, or it is not readable.
 pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
     error: SdkError<E, HttpResponse>,
 ) -> SendOutcome<A, F> {
@@ -129,8 +87,7 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
 }
 
 /// Whether an established connection broke before the answer came. Neither a timeout nor a failed connect counts. The
-/// connector gives a kind to two errors other than I/O errors by name: both stand for a connection closed by the other
-/// side.
+/// connector names two errors beside those of I/O: the other side has closed the connection.
 fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     match error {
         SdkError::DispatchFailure(failure) => (failure.is_io() || failure.as_other().is_some()) && !never_left(error),
@@ -138,8 +95,7 @@ fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     }
 }
 
-/// Whether the request cannot have left: no credentials to sign it, a signature made too late, or no connection to send
-/// it on.
+/// Whether the request cannot have left: no credentials, a signature made too late, or no connection.
 fn never_left(error: &(dyn Error + 'static)) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {
@@ -153,20 +109,44 @@ fn never_left(error: &(dyn Error + 'static)) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::super::Sender;
     use super::*;
+    use crate::protocol::item::Attributes;
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
     use aws_sdk_dynamodb::error::ErrorMetadata;
+    use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
     use aws_smithy_runtime_api::client::result::ConnectorError;
     use std::time::Duration;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
+    pub(in crate::protocol::send) fn sender_to(endpoint: &str) -> Sender {
+        let config = Config::builder()
+            .behavior_version(BehaviorVersion::latest())
+            .region(Region::new("eu-west-1"))
+            .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+            .endpoint_url(endpoint);
+        Sender::new(&Client::from_conf(config.build()))
+    }
+
     #[test]
-    fn an_error_that_the_model_does_not_name_is_read_by_its_code_and_status() {
+    fn an_error_is_read_by_its_code_and_status() {
         for (status, code, expected) in [
+            (400, Some("TransactionConflictException"), "not_applied"),
+            (400, Some("ReplicatedWriteConflictException"), "not_applied"),
+            (400, Some("ProvisionedThroughputExceededException"), "not_applied"),
+            (400, Some("RequestLimitExceeded"), "not_applied"),
+            (400, Some("LimitExceededException"), "not_applied"),
+            (500, Some("InternalServerError"), "answer_lost"),
+            (400, Some("InternalServerError"), "answer_lost"),
+            (421, Some("InvalidEndpointException"), "rejected"),
+            (400, Some("ItemCollectionSizeLimitExceededException"), "rejected"),
+            (500, Some("ResourceNotFoundException"), "rejected"),
+            (400, Some("RequestExpired"), "signature_refused"),
+            (400, Some("RequestTimeTooSkewed"), "signature_refused"),
+            (400, Some("RequestTimeout"), "answer_lost"),
             (400, Some("InvalidSignatureException"), "signature_refused"),
             (400, Some("ExpiredTokenException"), "signature_refused"),
             (403, Some("UnrecognizedClientException"), "signature_refused"),
@@ -183,7 +163,7 @@ mod tests {
             (429, None, "answer_lost"),
         ] {
             let error = code.map_or_else(ErrorMetadata::builder, |code| ErrorMetadata::builder().code(code));
-            let outcome = unmodelled::<_, (), ()>(status, UpdateItemError::generic(error.build()));
+            let outcome = by_code::<_, (), ()>(status, UpdateItemError::generic(error.build()));
             assert_eq!(outcome.name(), expected, "{status} {code:?}");
         }
     }
@@ -191,12 +171,12 @@ mod tests {
     #[test]
     fn a_request_that_could_not_be_made_is_rejected_and_not_unknown() {
         let unmade = SdkError::<UpdateItemError, HttpResponse>::construction_failure("a field is missing");
-        assert!(matches!(classify_update_item::<()>(unmade), SendOutcome::Rejected(_)));
+        assert!(matches!(classify_read::<_, ()>(unmade), SendOutcome::Rejected(_)));
     }
 
     #[test]
     fn a_send_that_is_not_answered_in_time_is_unknown_and_one_whose_connection_broke_is_broken() {
-        let classify = |error: SdkError<UpdateItemError, HttpResponse>| classify_update_item::<()>(error);
+        let classify = |error: SdkError<UpdateItemError, HttpResponse>| classify_read::<_, ()>(error);
         assert!(matches!(classify(SdkError::timeout_error("late")), SendOutcome::Unknown(_)));
         let late = SdkError::dispatch_failure(ConnectorError::timeout("late".into()));
         assert!(matches!(classify(late), SendOutcome::Unknown(_)));
@@ -210,19 +190,12 @@ mod tests {
         let broken_off = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset");
         assert!(!never_left(&broken_off));
     }
-    /// A real connection shows how the SDK reports it. Whether the other side resets it or only closes it depends on
-    /// how much it has read.
+    /// A real connection shows how the SDK reports it. The other side resets or closes it.
     #[tokio::test]
     async fn a_connection_that_is_closed_without_an_answer_is_broken_and_one_that_is_refused_is_not() {
         for listens in [true, false] {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-            let config = Config::builder()
-                .behavior_version(BehaviorVersion::latest())
-                .region(Region::new("eu-west-1"))
-                .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
-                .endpoint_url(format!("http://{}", listener.local_addr().expect("bound")))
-                .build();
-            let sender = Sender::new(&Client::from_conf(config));
+            let sender = sender_to(&format!("http://{}", listener.local_addr().expect("bound")));
             let read = sender.read("Table", Attributes::new(), Duration::from_mins(1));
             let close = async {
                 let Some(listener) = Some(listener).filter(|_| listens) else { return };

@@ -9,14 +9,12 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use std::time::SystemTime;
 
-/// An interceptor of one request.
 #[derive(Clone, Debug)]
 pub(super) struct Guard {
     /// The time by which the request must be signed, by this clock. A read may be signed at any time.
     pub signed_by: Option<(Clock, SystemTime)>,
 }
 
-/// The request was signed too late, and did not leave.
 #[derive(Debug, thiserror::Error)]
 #[error("the request was signed too late, and was not sent")]
 pub(super) struct SignedTooLate;
@@ -40,8 +38,7 @@ impl Intercept for Guard {
         }
     }
 
-    /// Looks at the bytes of the answer after the SDK has read it. A refused answer proves nothing, even if the SDK
-    /// could read it.
+    /// Looks at the bytes of the answer after the SDK has read it. A refused answer proves nothing.
     fn read_after_deserialization(
         &self,
         context: &AfterDeserializationInterceptorContextRef<'_>,
@@ -60,12 +57,11 @@ impl Intercept for Guard {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Send;
+    use super::super::classify::tests::sender_to;
     use super::super::outcome::SendOutcome;
-    use super::super::{Send, Sender};
     use crate::protocol::condition::{Action, ConditionalWrite};
     use crate::protocol::item::Attributes;
-    use aws_sdk_dynamodb::Client;
-    use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
     use std::collections::HashMap;
     use std::error::Error;
     use std::time::Duration;
@@ -77,13 +73,7 @@ mod tests {
     /// No listener is at the address. So a request sent there is refused.
     #[tokio::test]
     async fn a_request_that_was_signed_too_late_does_not_leave() {
-        let config = Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("eu-west-1"))
-            .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
-            .endpoint_url("http://127.0.0.1:1")
-            .build();
-        let sender = Sender::new(&Client::from_conf(config));
+        let sender = sender_to("http://127.0.0.1:1");
         let now = sender.clock.now();
         let minute = Duration::from_mins(1);
         let key = Attributes::new();

@@ -3,6 +3,8 @@
 use crate::error::Source;
 use std::convert::Infallible;
 use std::time::Duration;
+use tracing::field::Empty;
+use tracing::{Span, debug_span};
 
 /// The outcome of one send of a read. No read is refused by a condition.
 pub(crate) type ReadOutcome<A> = SendOutcome<A, Infallible>;
@@ -10,7 +12,6 @@ pub(crate) type ReadOutcome<A> = SendOutcome<A, Infallible>;
 /// The proof from the answer to one send about **this send** alone. A read is applied if its answer is complete.
 #[derive(Debug)]
 pub(crate) enum SendOutcome<A, F> {
-    /// The send was applied. Holds the answer.
     Applied(A),
     /// The condition did not hold. Holds the row or the reasons of the refusal.
     Refused(F),
@@ -22,16 +23,13 @@ pub(crate) enum SendOutcome<A, F> {
     Rejected(Source),
     /// Nothing is proved: the send may have been applied, or may be applied later.
     Unknown(Source),
-    /// Nothing is proved either: the connection broke before an answer came. After the process was frozen, it may have
-    /// been dead before the send.
+    /// Nothing is proved either: the connection broke before an answer came. It may have been dead before the send.
     Broken(Source),
-    /// Nothing is proved: `DynamoDB` claims that another request has used the token. This cannot be true of random
-    /// tokens.
+    /// Nothing is proved: `DynamoDB` claims that another request has used the token. Tokens are random.
     Mismatch(Source),
 }
 
 impl<A, F> SendOutcome<A, F> {
-    /// The outcome of a read in one word, for its span.
     pub(crate) fn name_of_read(&self) -> &'static str {
         match self {
             SendOutcome::Applied(_) => "read",
@@ -40,7 +38,6 @@ impl<A, F> SendOutcome<A, F> {
         }
     }
 
-    /// The outcome of a write in one word, for its span.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             SendOutcome::Applied(_) => "applied",
@@ -55,7 +52,27 @@ impl<A, F> SendOutcome<A, F> {
     }
 }
 
-/// The reason if no answer arrived within `timeout`.
 pub(super) fn no_answer(timeout: Duration) -> Source {
     format!("no answer within {} ms", timeout.as_millis()).into()
+}
+
+pub(crate) const SEND_TARGET: &str = "fencepost::send";
+
+/// Creates the span of one send, at the level `DEBUG` with the target `fencepost::send`.
+///
+/// `attempt` counts the rounds of the change (0 for a read). `why` says why the send leaves: `first`, `conflict`,
+/// `hedge`, or the outcome of the send before it. The outcome stays empty if the answer to another send decided.
+pub(crate) fn send_span(attempt: u32, why: &'static str) -> Span {
+    debug_span!(target: SEND_TARGET, "send", operation = Empty, table = Empty, attempt, why, outcome = Empty)
+}
+
+/// Records the operation and its table in the current span. A request about several tables names none.
+pub(super) fn record_request(operation: &str, table: Option<&str>) {
+    let span = Span::current();
+    // Where the spans of sends are off, this is the span of the caller.
+    if span.metadata().is_none_or(|metadata| metadata.target() != SEND_TARGET) {
+        return;
+    }
+    span.record("operation", operation);
+    span.record("table", table);
 }

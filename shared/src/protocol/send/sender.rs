@@ -1,13 +1,9 @@
 //! [`Sender`]: sends one request once, and records when the client was last answered.
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
-use super::classify::{
-    classify_batch_get_item, classify_delete_item, classify_get_item, classify_put_item, classify_query, classify_scan,
-    classify_update_item,
-};
+use super::classify::{classify, classify_read};
 use super::guard::Guard;
-use super::outcome::{ReadOutcome, SendOutcome, no_answer};
-use super::span::record_request;
+use super::outcome::{ReadOutcome, SendOutcome, no_answer, record_request};
 use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
 use crate::clock::{Clock, Rng};
 use crate::protocol::condition::{Action, ConditionalWrite, Sort, key_condition};
@@ -19,6 +15,9 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use std::collections::BTreeMap;
@@ -28,7 +27,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
-/// The parts of every request: the client, the retry policy, the clock and the randomness.
 #[derive(Clone, Debug)]
 pub(crate) struct Sender {
     client: Client,
@@ -41,10 +39,8 @@ pub(crate) struct Sender {
     pub(crate) rng: Rng,
 }
 
-/// One send of a write.
 #[derive(Clone, Copy)]
 pub(crate) struct Send {
-    /// The time to wait for the answer.
     pub timeout: Duration,
     /// The time by which it must be signed. All copies of it are gone soon after.
     pub signed_by: SystemTime,
@@ -55,28 +51,21 @@ pub(crate) struct Send {
 /// The rows from one request to a table or an index, with the key after which it left off (`None` at the end).
 pub(crate) type ReadRows = (Vec<Attributes>, Option<Attributes>);
 
-/// One request for rows of one partition, in the order of the sort key.
 #[derive(Clone, Debug)]
 pub(crate) struct PageRequest {
     pub table: String,
     pub index: Option<String>,
-    /// The partition key with its value.
     pub partition: (&'static str, AttributeValue),
-    /// The sort key with its bound.
     pub sort: Option<(&'static str, Sort)>,
     /// Whether the read is strongly consistent. A global secondary index refuses such reads.
     pub is_consistent: bool,
     pub is_descending: bool,
-    /// The most rows to read.
     pub limit: Option<i32>,
-    /// The key after which the page begins.
     pub after: Option<Attributes>,
 }
 
-/// The state of a client's connections, as seen in its answers.
 #[derive(Clone, Copy, Default, Debug)]
 struct Connections {
-    /// The time of the last answer.
     last_answer: Option<Instant>,
     /// Whether a send ended without an answer since the last one came: its connection may be gone, or was never made.
     is_broken: bool,
@@ -84,16 +73,13 @@ struct Connections {
     slowest_opening: Duration,
 }
 
-/// The guard of a read.
 const OF_READ: Guard = Guard { signed_by: None };
 
-/// The time without an answer after which a connection may be gone. Pools and servers drop idle connections after 60 to
-/// 90 s.
+/// The time without an answer after which a connection may be gone. Pools and servers drop idle ones then.
 const CONNECTION_LIFE: Duration = Duration::from_mins(1);
 
 impl Sender {
-    /// Creates a sender, and switches off the retries of the client. A retry inside the client would hide a lost answer
-    /// from this crate.
+    /// Creates a sender, and switches off the retries of the client. A retry there would hide a lost answer.
     pub(crate) fn new(client: &Client) -> Self {
         Sender {
             client: without_retries(client),
@@ -105,7 +91,6 @@ impl Sender {
         }
     }
 
-    /// Whether both send through one client, under any policy or clock.
     pub(crate) fn has_client_of(&self, other: &Sender) -> bool {
         Arc::ptr_eq(&self.connections, &other.connections)
     }
@@ -119,7 +104,6 @@ impl Sender {
         connections.is_warm().then(|| self.policy.hedge_after.saturating_add(opening))
     }
 
-    /// The longest wait for the next send, after `lost` lost answers to the same request.
     pub(crate) fn send_limit(&self, lost: u32) -> Duration {
         let connections = self.connections();
         self.policy.limit_after(connections.last_answer.map(|_| connections.slowest_opening), lost)
@@ -129,7 +113,6 @@ impl Sender {
         self.connections.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads one item, strongly consistent.
     pub(crate) async fn read(
         &self,
         table: &str,
@@ -138,12 +121,13 @@ impl Sender {
     ) -> ReadOutcome<Option<Attributes>> {
         record_request("GetItem", Some(table));
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
-        outcome_of(answer, timeout, |output| Some(output.item), classify_get_item)
+        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
+        self.outcome(timeout, sent, |output| Some(output.item), classify_read).await
     }
 
     /// Sends one conditional write, once. An applied write returns the attributes requested in it. A refused write
     /// returns the row that refused it, if there was one.
+    #[expect(clippy::result_large_err, reason = "an error of the SDK is moved once, from one match to the next")]
     pub(crate) async fn write(
         &self,
         table: &str,
@@ -160,8 +144,12 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
-                outcome_of(answer, timeout, |output| Some(output.attributes), classify_put_item)
+                let refused = |error| match error {
+                    PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    error => Err(error),
+                };
+                let sent = Box::pin(request.customize().interceptor(guard).send());
+                self.outcome(timeout, sent, |output| Some(output.attributes), |error| classify(error, refused)).await
             }
             Action::Update { key, expression } => {
                 record_request("UpdateItem", Some(table));
@@ -170,8 +158,12 @@ impl Sender {
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
-                outcome_of(answer, timeout, |output| Some(output.attributes), classify_update_item)
+                let refused = |error| match error {
+                    UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    error => Err(error),
+                };
+                let sent = Box::pin(request.customize().interceptor(guard).send());
+                self.outcome(timeout, sent, |output| Some(output.attributes), |error| classify(error, refused)).await
             }
             Action::Delete { key } => {
                 record_request("DeleteItem", Some(table));
@@ -179,8 +171,12 @@ impl Sender {
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
-                let answer = self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await;
-                outcome_of(answer, timeout, |_| Some(None), classify_delete_item)
+                let refused = |error| match error {
+                    DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    error => Err(error),
+                };
+                let sent = Box::pin(request.customize().interceptor(guard).send());
+                self.outcome(timeout, sent, |_| Some(None), |error| classify(error, refused)).await
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
         }
@@ -201,7 +197,6 @@ impl Sender {
         }
     }
 
-    /// The id of a new write.
     pub(crate) fn new_id(&self) -> WriteId {
         WriteId::from_random(self.rng.next_u64())
     }
@@ -221,20 +216,15 @@ impl Sender {
         let (timeout, guard) = (send.timeout, self.guard(send));
         record_request("TransactWriteItems", None);
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
-        outcome_of(
-            self.within(timeout, Box::pin(request.customize().interceptor(guard).send())).await,
-            timeout,
-            |_| Some(()),
-            classify_transact_write_items,
-        )
+        let sent = Box::pin(request.customize().interceptor(guard).send());
+        self.outcome(timeout, sent, |_| Some(()), classify_transact_write_items).await
     }
 
     fn guard(&self, send: Send) -> Guard {
         Guard { signed_by: Some((self.clock.clone(), send.signed_by)) }
     }
 
-    /// Reads rows of several tables in one request, each strongly consistent. Returns the answered ones by their
-    /// positions.
+    /// Reads rows of several tables in one request, each strongly consistent. Returns them by position.
     pub(crate) async fn read_batch(
         &self,
         rows: &[Address],
@@ -245,9 +235,9 @@ impl Sender {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
             Err(error) => return SendOutcome::Rejected(error.into()),
         };
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
+        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
         // The caller asks again for the missing rows.
-        outcome_of(answer, timeout, |output| answered(rows, output), classify_batch_get_item)
+        self.outcome(timeout, sent, |output| answered(rows, output), classify_read).await
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
@@ -261,8 +251,8 @@ impl Sender {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
-        outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_scan)
+        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
+        self.outcome(timeout, sent, |output| page_of(output.items, output.last_evaluated_key), classify_read).await
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
@@ -274,23 +264,25 @@ impl Sender {
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone());
-        let answer = self.within(timeout, Box::pin(request.customize().interceptor(OF_READ).send())).await;
-        outcome_of(answer, timeout, |output| page_of(output.items, output.last_evaluated_key), classify_query)
+        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
+        self.outcome(timeout, sent, |output| page_of(output.items, output.last_evaluated_key), classify_read).await
     }
 
-    /// Waits for an answer, at most `timeout`. Returns `None` if none arrived.
+    /// Waits for an answer, at most `timeout`. Returns the proof in it. An incomplete success shows nothing.
     ///
     /// The answer is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
-    async fn within<O, E: Error + 'static>(
+    async fn outcome<O, E: Error + 'static, A, F>(
         &self,
         timeout: Duration,
         answer: Pin<Box<impl Future<Output = Result<O, SdkError<E, HttpResponse>>>>>,
-    ) -> Option<Result<O, SdkError<E, HttpResponse>>> {
+        shown: impl FnOnce(O) -> Option<A>,
+        classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
+    ) -> SendOutcome<A, F> {
         let (sent, before) = (Instant::now(), *self.connections());
         let Ok(answer) = tokio::time::timeout(timeout, answer).await else {
             // Dropping the send has closed its connection.
             self.connections().is_broken = true;
-            return None;
+            return SendOutcome::Unknown(no_answer(timeout));
         };
         let mut connections = self.connections();
         match &answer {
@@ -304,19 +296,21 @@ impl Sender {
             Err(_) => connections.is_broken = true,
         }
         drop(connections);
-        Some(answer)
+        match answer.map(shown) {
+            Ok(Some(shown)) => SendOutcome::Applied(shown),
+            Ok(None) => SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into()),
+            Err(error) => classify(error),
+        }
     }
 }
 
 impl Connections {
-    /// Whether an answer arrived so recently that the client probably has a connection.
     fn is_warm(&self) -> bool {
         self.last_answer.is_some_and(|last| last.elapsed() < CONNECTION_LIFE)
     }
 }
 
-/// Returns a client without retries. A client without any is only cloned, because building one reads the TLS roots
-/// again.
+/// Returns a client without retries. Building one reads the TLS roots again.
 fn without_retries(client: &Client) -> Client {
     if client.config().retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
         return client.clone();
@@ -324,26 +318,6 @@ fn without_retries(client: &Client) -> Client {
     Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
 }
 
-/// The rows in an answer, with the key after which it left off. `None` if the answer has no list of rows.
 fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<ReadRows> {
     rows.map(|rows| (rows, last.filter(|key| !key.is_empty())))
-}
-
-/// The proof from the answer to a send: success, an error, or no answer within `timeout`. An incomplete success shows
-/// nothing.
-fn outcome_of<O, E, A, F>(
-    answer: Option<Result<O, SdkError<E, HttpResponse>>>,
-    timeout: Duration,
-    shown: impl FnOnce(O) -> Option<A>,
-    classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
-) -> SendOutcome<A, F> {
-    match answer {
-        None => SendOutcome::Unknown(no_answer(timeout)),
-        Some(Ok(output)) => shown(output).map_or_else(unsaid, SendOutcome::Applied),
-        Some(Err(error)) => classify(error),
-    }
-}
-
-fn unsaid<A, F>() -> SendOutcome<A, F> {
-    SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into())
 }

@@ -1,6 +1,6 @@
 //! Transactions and batches: many items in one request, with one proof about all of them.
 
-use super::classify::{unanswered, unmodelled};
+use super::classify::{by_code, unanswered};
 use super::outcome::SendOutcome;
 use crate::error::Source;
 use crate::protocol::condition::{Action, ConditionalWrite};
@@ -29,13 +29,11 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// The row that refused the step, if there was one.
     pub(crate) fn into_item(self) -> Option<Attributes> {
         if let Reason::Refused(item) = self { item } else { None }
     }
 }
 
-/// The address of a row in a batch.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Address {
     pub table: String,
@@ -74,7 +72,6 @@ pub(super) fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttrib
     all.collect()
 }
 
-/// Builds one step of a transaction: a conditional write to one table.
 pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWriteItem, Source> {
     // A transaction returns no attributes of its rows.
     let ConditionalWrite { action, condition, names, values, returning: _ } = write;
@@ -106,7 +103,6 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
     Ok(step.build())
 }
 
-/// The outcome of the write in a transaction of one step.
 pub(super) fn of_one_step(
     outcome: SendOutcome<(), Vec<Reason>>,
 ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
@@ -122,7 +118,6 @@ pub(super) fn of_one_step(
     }
 }
 
-/// Classifies the error of a `TransactWriteItems` by its proof.
 pub(super) fn classify_transact_write_items(
     error: SdkError<TransactWriteItemsError, HttpResponse>,
 ) -> SendOutcome<(), Vec<Reason>> {
@@ -137,18 +132,8 @@ pub(super) fn classify_transact_write_items(
                 }
                 error @ E::IdempotentParameterMismatchException(_) => SendOutcome::Mismatch(error.into()),
                 // An earlier send of this transaction is in progress. It may be applied in a moment.
-                error @ (E::TransactionInProgressException(_) | E::InternalServerError(_)) => {
-                    SendOutcome::Unknown(error.into())
-                }
-                error @ (E::ProvisionedThroughputExceededException(_)
-                | E::RequestLimitExceeded(_)
-                | E::ThrottlingException(_)) => SendOutcome::NotApplied(error.into()),
-                error @ (E::InvalidEndpointException(_) | E::ResourceNotFoundException(_)) => {
-                    SendOutcome::Rejected(error.into())
-                }
-                // The model of the service does not name this error. The enum is non-exhaustive, so only the code can
-                // tell.
-                error => unmodelled(status, error),
+                error @ E::TransactionInProgressException(_) => SendOutcome::Unknown(error.into()),
+                error => by_code(status, error),
             }
         }
         other => unanswered(other),
@@ -168,7 +153,6 @@ fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> Se
     }
 }
 
-/// Classifies one reason by its code, never by its text.
 fn classify_reason(reason: CancellationReason) -> Reason {
     match reason.code.as_deref() {
         None | Some("None") => Reason::None,

@@ -7,7 +7,6 @@
 /// The header with the CRC-32 of the body. `DynamoDB` sends it with each answer, and some other engines do.
 pub(super) const CHECKSUM: &str = "x-amz-crc32";
 
-/// The fault in the bytes of an answer, if there is one.
 pub(super) fn problem(body: &[u8], checksum: Option<&str>) -> Option<&'static str> {
     if body.is_empty() {
         return Some("the answer has no body");
