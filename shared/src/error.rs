@@ -240,6 +240,19 @@ mod tests {
     }
 
     #[test]
+    fn a_refused_add_says_why() {
+        let item = || Box::new(current());
+        for (refused, name, why) in [
+            (NotAdded::OutOfRange(item()), "OutOfRange(", "outside the bounds"),
+            (NotAdded::NotANumber(item()), "NotANumber(", "has no such number"),
+            (NotAdded::NotAsDemanded(item()), "NotAsDemanded(", "is not as demanded"),
+        ] {
+            let (shown, said) = (format!("{refused:?}"), refused.to_string());
+            assert!(shown.starts_with(name) && said.contains(why), "{shown}: {said}");
+        }
+    }
+
+    #[test]
     fn a_failure_shows_its_source_through_the_operations_error_and_says_what_to_do() {
         let error = UpdateError::<&str>::Failed(Failure::Unavailable { source: "timed out".into() });
         assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("timed out"));

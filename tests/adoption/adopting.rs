@@ -289,6 +289,11 @@ async fn a_client_adopts_a_remembered_item_without_a_read() {
     assert_eq!((engine.take_counts(), row(&engine)), ((0, 1), adopted(&engine, Some(7), foreign(57, None))));
     table.add(&key(), &Add::to("balance", 3, 0..=100)).await.expect("within the bounds");
     assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 1), number(60)));
+    put(&engine, &foreign(50, Some(7)));
+    get(&table).await.expect("an account");
+    engine.take_log();
+    table.add(&key(), &Add::to("balance", 3, 0..=100)).await.expect("within the bounds");
+    assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 1), number(53)));
     // Without memory of the item, an add to a foreign row reads it, because its version alone does not tell it.
     put(&engine, &foreign(50, Some(7)));
     let other: Table<Account<Shared>> = Store::new(&engine.client()).table(TABLE);

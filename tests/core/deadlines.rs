@@ -96,16 +96,21 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
     let table = Store::new(&engine.client()).table(TABLE);
     let key = Key::from("a-1");
     table.create(&key, &Account { balance: 0 }).await.expect("a free key");
-    let call = Call::new(Deadline::within(ALLOWED));
-    let mut reads = Reads::new();
-    let account = reads.item("account", &table, &key);
-    let take = |attempt: &mut Attempt| {
-        attempt.add(account, &Add::to("balance", -1, 0..=10))?;
-        Ok::<_, Error>(())
-    };
-    let refused = table.store().in_call(&call).transact_with_retry(reads, take).await;
-    assert!(matches!(refused, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
-    assert_eq!(call.tally().attempts, 33);
+    let mut few = RetryPolicy::default();
+    few.max_attempts = 5;
+    for (policy, attempts) in [(RetryPolicy::default(), 33), (few, 5)] {
+        let call = Call::new(Deadline::within(ALLOWED));
+        let mut reads = Reads::new();
+        let account = reads.item("account", &table, &key);
+        let take = |attempt: &mut Attempt| {
+            attempt.add(account, &Add::to("balance", -1, 0..=10))?;
+            Ok::<_, Error>(())
+        };
+        let store = table.store().clone().with_policy(policy).in_call(&call);
+        let refused = store.transact_with_retry(reads, take).await;
+        assert!(matches!(refused, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
+        assert_eq!(call.tally().attempts, attempts);
+    }
 }
 
 /// A table with these answers to its next writes.

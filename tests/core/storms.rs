@@ -1,7 +1,7 @@
 //! Minutes of throttling and of incomplete batches: the answers to callers and the number of requests.
 
 use super::accounts::{Account, TABLE, add_one};
-use crate::harness::engine::store;
+use crate::harness::engine::{is_read, store};
 use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
@@ -21,13 +21,24 @@ const SENDS: usize = 20;
 
 const WRITERS: u64 = 3;
 
-/// Throttles a share of all requests, in thousandths.
+/// Throttles a share of the reads and a share of the writes, in thousandths.
 #[derive(Clone, Default)]
-struct Storm(Arc<AtomicU32>);
+struct Storm {
+    reads: Arc<AtomicU32>,
+    writes: Arc<AtomicU32>,
+}
+
+impl Storm {
+    fn throttles(&self, reads: u32, writes: u32) {
+        self.reads.store(reads, SeqCst);
+        self.writes.store(writes, SeqCst);
+    }
+}
 
 impl Seam for Storm {
-    fn fault(&self, network: &Network, _: &Request) -> Option<Fault> {
-        (network.below(1000) < u64::from(self.0.load(SeqCst))).then_some(Fault::Throttled)
+    fn fault(&self, network: &Network, request: &Request) -> Option<Fault> {
+        let share = if is_read(&request.operation) { &self.reads } else { &self.writes };
+        (network.below(1000) < u64::from(share.load(SeqCst))).then_some(Fault::Throttled)
     }
 }
 
@@ -128,18 +139,20 @@ async fn minutes_of_throttling_cost_a_bounded_number_of_requests_and_no_false_ve
     let changes = Arc::new(Changes::default());
     let tables: Vec<Table<Account>> = (0..WRITERS).map(|_| store_on(&db).table(TABLE)).collect();
 
-    storm.0.store(1000, SeqCst);
-    let (seen, sent) = phase(&db, &tables, &changes, Duration::from_mins(3)).await;
-    assert_eq!((seen.calls, seen.applied, seen.unknown), (seen.unavailable, 0, 0), "{seen:?}");
-    assert!(sent <= seen.calls * SENDS, "{sent} requests of {} calls", seen.calls);
-    assert!(sent >= seen.calls * 5, "{sent} requests of {} calls: they go on trying", seen.calls);
+    for reads in [1000, 0] {
+        storm.throttles(reads, 1000);
+        let (seen, sent) = phase(&db, &tables, &changes, Duration::from_mins(3)).await;
+        assert_eq!((seen.calls, seen.applied, seen.unknown), (seen.unavailable, 0, 0), "{seen:?}");
+        assert!(sent <= seen.calls * SENDS, "{sent} requests of {} calls", seen.calls);
+        assert!(sent >= seen.calls * 5, "{sent} requests of {} calls: they go on trying", seen.calls);
+    }
 
-    storm.0.store(600, SeqCst);
+    storm.throttles(600, 600);
     let (seen, sent) = phase(&db, &tables, &changes, Duration::from_secs(20)).await;
     assert!(seen.applied * 10 > seen.calls * 9 && seen.unknown == 0, "{seen:?}");
     assert!(sent <= seen.calls * SENDS, "{sent} requests of {} calls", seen.calls);
 
-    storm.0.store(0, SeqCst);
+    storm.throttles(0, 0);
     let (seen, _) = phase(&db, &tables, &changes, Duration::from_secs(10)).await;
     assert_eq!(seen.applied, seen.calls, "it is over: {seen:?}");
     changes.assert_nothing_applied_twice(&db.log(), |id| db.number(TABLE, id, "balance"));

@@ -3,7 +3,7 @@
 //! *unknown*. The answers of a client's decisions depend on the state that they see.
 
 use super::history::{Claim, History, contradiction, says_not_applied};
-use super::scene::{self, Begun, patient, rates, work_together};
+use super::scene::{self, Begun, rates, with_few_attempts, work_together};
 use crate::harness::engine::{Asked, Engine, store};
 use crate::harness::faults::{Applied, Broken, Freezing, Rates, network_that_breaks};
 use crate::harness::total::Total;
@@ -106,7 +106,7 @@ struct Client {
 impl Client {
     fn new(scene: &Arc<Scene>, number: u64) -> Self {
         let client = scene::Client::new(scene, &scene.network, number);
-        let shelves = client.open().with_policy(patient()).table(SHELVES).remembering_items();
+        let shelves = client.open().with_policy(with_few_attempts()).table(SHELVES).remembering_items();
         Client { client, shelves }
     }
 

@@ -2,7 +2,7 @@
 //! nothing of the protocol say whether this was serializable. The rules broken at the end show that each judge notices.
 
 use super::history::{History, says_not_applied};
-use super::scene::{self, Begun, STORM, patient, rates, work_together};
+use super::scene::{self, Begun, STORM, rates, with_few_attempts, work_together};
 use crate::harness::engine::{Asked, Engine, store};
 use crate::harness::faults::{Applied, Broken, Freezing, Rates, network_that_breaks};
 use crate::harness::states::version;
@@ -82,7 +82,7 @@ struct Client {
 impl Client {
     fn new(scene: &Arc<Scene>, number: u64) -> Self {
         let client = scene::Client::new(scene, &scene.network, number);
-        let table = client.open().with_policy(patient()).table(TABLE);
+        let table = client.open().with_policy(with_few_attempts()).table(TABLE);
         let table = if client.below(2) == 0 { table.remembering_items() } else { table };
         Client { client, table }
     }

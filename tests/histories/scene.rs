@@ -191,8 +191,8 @@ impl<X, D> Client<X, D> {
     }
 }
 
-/// More attempts than the default.
-pub fn patient() -> RetryPolicy {
+/// Fewer attempts than the default: some changes run out of them.
+pub fn with_few_attempts() -> RetryPolicy {
     let mut policy = RetryPolicy::default();
     policy.max_attempts = 12;
     policy

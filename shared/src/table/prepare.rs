@@ -197,3 +197,31 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
     attributes.retain(|name, _| !ours.contains(&name.as_str()) && !keys.contains(&Some(name.as_str())));
     attributes
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_dynamodb::types::AttributeValue;
+    use std::time::UNIX_EPOCH;
+
+    /// The boundary of the size of an expression lies among these numbers of attributes.
+    #[test]
+    fn a_delete_that_has_no_room_to_forget_ids_forgets_none() {
+        let names: Vec<&str> = (0..700).map(|number| &*format!("a{number}").leak()).collect();
+        let (names, key) = (&*names.leak(), Attributes::from([("id".to_owned(), AttributeValue::S("1".to_owned()))]));
+        let [id, old] = [1, 2].map(WriteId::from_random);
+        let mut fitting = 0;
+        for count in 0..=names.len() {
+            let layout = Layout { attributes: &names[..count], ..Layout::of_key("id") };
+            let row = Row::read(&layout, row::first_attributes(&layout, old)).expect("a row");
+            let is_sent = |prune: &[WriteId]| {
+                let stamp = Stamp { id, prune, burn: &[], fence: None };
+                delete(&layout, &Demand::of(&layout, &row), &key, &stamp, UNIX_EPOCH).is_ok()
+            };
+            let fits = is_sent(&[]);
+            assert_eq!(is_sent(&[old; 8]), fits, "{count} attributes");
+            fitting += usize::from(fits);
+        }
+        assert!((1..names.len()).contains(&fitting), "{fitting}");
+    }
+}

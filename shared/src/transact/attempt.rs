@@ -239,8 +239,8 @@ impl Attempt {
     /// [`Failure::InvalidRecord`]: the `Record` does not declare an attribute; correct it. [`Failure::Fenced`]: the row
     /// has seen a higher token than that of its table.
     pub fn add<T: Record>(&mut self, item: Item<T>, add: &Add) -> Result<(), Failure> {
-        self.check_fence(item)?;
-        let KnownRow { name, address, known, fence, layout, .. } = &self.rows[item.row];
+        let KnownRow { name, address, known, fence, layout, is_looked_at, .. } = &self.rows[item.row];
+        is_looked_at.store(true, Relaxed);
         let row = if let Known::Row(row) = known { Some(row) } else { None };
         let addition = add.resolve(layout, row.map(|row| &row.attributes))?;
         let anchored = row.map(|row| self.prepared(item.row, Write::Add(row.at, Some(row), &addition))).transpose()?;
@@ -257,13 +257,6 @@ impl Attempt {
             .and_then(|write| condition::fenced(write, &layout.names, *fence));
         let bare = bare.ok_or_else(|| invalid("an add is too long".to_owned()))?;
         self.add_step(item.row, bare, Role::Adds, anchor)
-    }
-
-    /// Refuses an item with a higher fencing token than its table.
-    pub(super) fn check_fence<T: Record>(&self, item: Item<T>) -> Result<(), Failure> {
-        let KnownRow { known, fence, is_looked_at, .. } = &self.rows[item.row];
-        is_looked_at.store(true, Relaxed);
-        if let Known::Row(row) = known { row.check_fence(*fence) } else { Ok(()) }
     }
 
     /// Adds a step without a write. It demands that the lease is still held under its token. So a holder replaced

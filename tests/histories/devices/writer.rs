@@ -4,7 +4,7 @@
 use crate::harness::faults::Freezing;
 use crate::harness::states;
 use crate::histories::item::{Asked, Calling, Operation, Stored, Told, by_failure};
-use crate::histories::scene::{self, Begun, Client, patient};
+use crate::histories::scene::{self, Begun, Client, with_few_attempts};
 use fencepost::{Add, Call, Error, ItemVersion, Key, NotAdded, Reads, Record, Settings, Table, UpdateError, Version};
 use judges::register::{self, Value as _};
 use serde::{Deserialize, Serialize};
@@ -290,7 +290,7 @@ impl Writer {
 }
 
 fn open<L: Build>(client: &Client<Own, Operation<Ledger>>) -> Table<L> {
-    let store = client.open().with_policy(patient());
+    let store = client.open().with_policy(with_few_attempts());
     store.table(TABLE).with_tombstone_retention(Duration::from_hours(1))
 }
 

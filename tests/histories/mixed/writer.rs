@@ -4,7 +4,7 @@ use crate::harness::faults::Freezing;
 use crate::harness::off::BOUND;
 use crate::harness::states::number;
 use crate::histories::item::{Asked, Calling, Operation, Stored, Told, by_failure};
-use crate::histories::scene::{self, Begun, Client, patient};
+use crate::histories::scene::{self, Begun, Client, with_few_attempts};
 use fencepost::{Add, Call, Error, ItemVersion, Names, Reads, Record, Settings, Table, UpdateError};
 use judges::register;
 use serde::{Deserialize, Serialize};
@@ -154,7 +154,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         // The lead that is assumed beside each kind of writer.
         let clock = scene.clocks.draw_often_far_ahead(if OTHERS == ANY { FOUR_MINUTES } else { BOUND });
         let client = Client::with_clock(scene, &scene.network, number, clock);
-        let table = client.open().with_policy(patient()).table(TABLE);
+        let table = client.open().with_policy(with_few_attempts()).table(TABLE);
         let table = table.with_tombstone_retention(Duration::from_hours(1));
         let table = if client.below(2) == 0 { table.remembering_items() } else { table };
         Writer { client, table, known: None }
