@@ -108,8 +108,8 @@ fn heap_of_rows(generation: &Generation) -> usize {
 /// The heap of a row beside its address, its attributes and all but a few of the ids in its memory. An estimate on the
 /// high side: its entry in a map of which half may be empty, the row, its crowd, and one node of a B-tree of 11 places.
 const HEAP_OF_ROW: usize = 1024;
-/// The heap of an id in the memory of a row. A node of a B-tree may be half empty.
-const HEAP_OF_ID: usize = 2 * size_of::<(WriteId, Trace)>();
+/// The heap of an id in the memory of a row. A node of a B-tree has 11 places, of which at least 5 are taken.
+const HEAP_OF_ID: usize = size_of::<[(WriteId, Trace); 11]>().div_ceil(5);
 const _: () = assert!(2 * size_of::<(String, LastSeen)>() + size_of::<Row>() + 6 * HEAP_OF_ID + 128 <= HEAP_OF_ROW);
 
 fn heap_of_row(address: &str, row: &Row) -> usize {
