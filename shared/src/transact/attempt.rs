@@ -77,16 +77,8 @@ impl Attempt {
         (&mut self.attempts, |row: usize| rows[row].site())
     }
 
-    pub(super) fn layout(&self, row: usize) -> &'static Layout {
-        self.rows[row].layout
-    }
-
-    pub(super) fn address(&self, row: usize) -> &Address {
-        &self.rows[row].address
-    }
-
-    pub(super) fn name(&self, row: usize) -> &str {
-        &self.rows[row].name
+    pub(super) fn row(&self, row: usize) -> &KnownRow {
+        &self.rows[row]
     }
 
     pub(super) fn learn(&mut self, row: usize, known: Known, now: SystemTime) {

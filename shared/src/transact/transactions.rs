@@ -174,7 +174,7 @@ async fn refused(
             // The burn has shown the row as it is now.
             _ if row_of_burn == Some(step.row) => {}
             Reason::Refused(item) => {
-                debug!(step = attempt.name(step.row), "refused");
+                debug!(step = attempt.row(step.row).name, "refused");
                 if matches!(step.role, Role::Requires(_)) {
                     attempt.learn(step.row, Known::Lease { is_lost: true }, now);
                     continue;
@@ -201,7 +201,7 @@ async fn refused(
         }
     }
     if let Some((row, item)) = shown_by_burn {
-        attempt.learn(row, readable(attempt.layout(row), item, &unseen)?, now);
+        attempt.learn(row, readable(attempt.row(row).layout, item, &unseen)?, now);
     }
     if let Some(behind) = behind {
         delivery.conflict(behind);
@@ -228,14 +228,14 @@ async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &Op
     if let (Verdict::Landed(version), Some((_, sent))) = (verdict, writes.iter().find(|(of, _)| *of == row)) {
         attempt.attempts.landed = Some((open.id, made(sent, version)));
     }
-    attempt.learn(row, Known::of(attempt.layout(row), item)?, delivery.sender.clock.now());
+    attempt.learn(row, Known::of(attempt.row(row).layout, item)?, delivery.sender.clock.now());
     Ok(())
 }
 
 async fn read(delivery: &Delivery<'_>, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {
-    let addresses: Vec<_> = rows.iter().map(|&row| attempt.address(row).clone()).collect();
+    let addresses: Vec<_> = rows.iter().map(|&row| attempt.row(row).address.clone()).collect();
     for (item, row) in read_rows(delivery.sender, delivery.call, &addresses).await?.into_iter().zip(rows) {
-        attempt.learn(row, Known::of(attempt.layout(row), item)?, delivery.sender.clock.now());
+        attempt.learn(row, Known::of(attempt.row(row).layout, item)?, delivery.sender.clock.now());
     }
     Ok(())
 }
