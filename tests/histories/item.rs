@@ -302,24 +302,31 @@ impl<V: Stored> Operation<V> {
         Some(Seen { client: self.client, began, ended, op, told })
     }
 
-    /// The same operation, if it may happen at any time from now on, or never.
-    pub fn may_come_again(&self) -> Option<SeenOf<V>> {
+    /// The attempt that took an item from one state to another, or an add, if it may happen at any time from now on, or
+    /// never.
+    pub fn may_come_again(&self, states: [Option<&V>; 2]) -> Option<SeenOf<V>> {
         let [began, ended] = [self.began, self.ended].map(Instant::into_std);
-        Some(Seen { client: self.client, began, ended, op: self.op()?, told: None })
+        let op = self.op_of(|from, to| [Some(from), Some(to)] == states)?;
+        Some(Seen { client: self.client, began, ended, op, told: None })
     }
 
-    /// The operation for the judge. `None` without a decision: then it cannot have sent a write.
+    /// The operation for the judge. The decision in the answer counts.
     fn op(&self) -> Option<Op<V>> {
+        let told = if let Told::Applied(_, Some((_, to))) = &self.told { Some(to) } else { None };
+        self.op_of(|_, to| Some(to) == told)
+    }
+
+    /// The operation with such a decision, otherwise with the last one. `None` without a decision: then it cannot have
+    /// sent a write.
+    fn op_of(&self, such: impl Fn(&V, &V) -> bool) -> Option<Op<V>> {
         Some(match self.what {
             "get" => Op::Read,
             "create" => Op::Create(V::first(self.number)),
             "delete" | "delete at version" => Op::Delete,
             _ if self.adds() => Op::Add(V::amount(self.number)),
             _ => {
-                // The decision in the answer counts, otherwise the last one.
-                let told = if let Told::Applied(_, Some((_, to))) = &self.told { Some(to) } else { None };
                 let mut decided = self.asked.decided.iter().rev();
-                let (from, to) = decided.clone().find(|(_, to)| Some(to) == told).or(decided.next())?.clone();
+                let (from, to) = decided.clone().find(|(from, to)| such(from, to)).or(decided.next())?.clone();
                 Op::CompareAndSet { from, to }
             }
         })

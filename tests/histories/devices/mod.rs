@@ -88,7 +88,7 @@ impl History for Devices {
         let is_refused = |operation: &&Operation<_>| !operation.is_told_applied() && !operation.is_unknown();
         let made_untrue =
             self.done.iter().filter(is_refused).filter(|refused| refused.adds() && copied(refused.number));
-        seen.extend(made_untrue.filter_map(Operation::may_come_again));
+        seen.extend(made_untrue.filter_map(|add| add.may_come_again([None; 2])));
         let purges = self.applied.iter().filter(|applied| applied.op == TTL);
         seen.extend(purges.map(|purge| happened(purge, 1 << 32, Op::Purge)));
         register::judge(None, seen).err().into_iter().collect()

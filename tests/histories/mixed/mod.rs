@@ -91,7 +91,9 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         let mut seen: Vec<_> = self.done.iter().filter_map(Operation::seen).collect();
         // The outcome of a second copy of a refused write is unknown.
         let copied = timeline.0.iter().filter(|state| state.applied.is_copy_of_refused);
-        seen.extend(copied.filter_map(|copy| self.operation(copy.applied.op)?.may_come_again()));
+        seen.extend(copied.filter_map(|State { applied, before, after, .. }| {
+            self.operation(applied.op)?.may_come_again([before.as_ref(), after.as_ref()])
+        }));
         let foreign = timeline.0.iter().filter(|state| state.applied.op >= FOREIGN && state.is_effect());
         seen.extend(foreign.map(|state| happened(state.applied, FOREIGN, Op::Put(state.after.clone()))));
         register::judge(None, seen).err().into_iter().collect()
