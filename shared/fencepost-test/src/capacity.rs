@@ -287,9 +287,10 @@ impl Answered<'_> {
         let bytes = self.before[number].max(after).max(size_of_item(&put["Item"]));
         let is_consistent =
             [body, &body["RequestItems"][&step.table]].iter().any(|read| read["ConsistentRead"] == true);
-        let (for_read, for_write) = match is_transaction {
-            true => (2.0, 2.0),
-            false => (if is_consistent { 1.0 } else { 0.5 }, 1.0),
+        let (for_read, for_write) = match (is_transaction, is_consistent) {
+            (true, _) => (2.0, 2.0),
+            (false, true) => (1.0, 1.0),
+            (false, false) => (0.5, 1.0),
         };
         match step.action {
             "Query" | "Scan" => Units { read: self.named, write: 0.0 },
