@@ -87,12 +87,14 @@ async fn a_write_costs_the_larger_of_the_item_before_and_after_and_a_missing_ite
         let put = client.put_item().table_name(TABLE).set_item(Some(key("a")));
         put.item("filler", AttributeValue::S("x".repeat(filler))).send()
     };
-    let mut sum = 0.0;
-    for (filler, units) in [(10, 3.0), (10, 1.0), (3_500, 4.0)] {
+    for (filler, sum) in [(10, 3.0), (10, 4.0), (1_500, 6.0)] {
         put(filler).await.expect("no condition");
-        sum += units;
         assert_eq!(of(&db, "PutItem"), (0.0, sum), "{filler}");
     }
+    let update = client.update_item().table_name(TABLE).set_key(Some(key("a"))).update_expression("SET filler = :more");
+    let update = update.expression_attribute_values(":more", AttributeValue::S("x".repeat(3_500)));
+    update.send().await.expect("no condition");
+    assert_eq!(of(&db, "UpdateItem"), (0.0, 4.0));
     for (id, sum) in [("a", 4.0), ("a", 5.0)] {
         client.delete_item().table_name(TABLE).set_key(Some(key(id))).send().await.expect("no condition");
         assert_eq!(of(&db, "DeleteItem"), (0.0, sum), "it deletes 3.5 KB, then nothing");
@@ -151,10 +153,10 @@ fn throttled() -> Result<(), Failed> {
     Err(Failed::With("ThrottlingException".to_owned()))
 }
 
-/// Adds 20 times at once. Gives how often it was let in.
-async fn added(client: &Client, id: &'static str) -> usize {
+/// Adds so often at once. Gives how often it was let in.
+async fn added(client: &Client, id: &'static str, count: usize) -> usize {
     let mut adds = tokio::task::JoinSet::new();
-    for _ in 0..20 {
+    for _ in 0..count {
         let client = client.clone();
         adds.spawn(async move { add(&client, id).await });
     }
@@ -169,11 +171,11 @@ async fn each_item_has_the_units_of_a_second_and_gets_them_back_in_a_second() {
     db.network().hops(Duration::from_millis(1));
     let client = db.client_without_retries();
     sleep(Duration::from_mins(10)).await;
-    assert_eq!(added(&client, "a").await, 10, "what is kept is that of a second");
-    assert_eq!(added(&client, "b").await, 10, "of each item");
+    assert_eq!(added(&client, "a", 20).await, 10, "what is kept is that of a second");
+    assert_eq!(added(&client, "b", 20).await, 10, "of each item");
     assert!(read(&client, "a").await.is_ok(), "reads have their own");
     sleep(Duration::from_millis(494)).await;
-    assert_eq!(added(&client, "a").await, 5, "half a second after the first");
+    assert_eq!(added(&client, "a", 20).await, 5, "half a second after the first");
     assert_eq!(of(&db, "UpdateItem"), (0.0, 25.0), "what was throttled cost nothing");
 }
 
@@ -194,20 +196,13 @@ async fn a_debt_is_paid_before_the_next_request_is_let_in() {
 async fn a_provisioned_table_keeps_the_unused_units_of_300_seconds() {
     let db = scene(1);
     db.capacity(Capacity::provisioned(TABLE, 1.0, 1.0));
-    db.network().hops(Duration::from_micros(1));
+    db.network().hops(Duration::from_millis(1));
     let client = db.client_without_retries();
-    let until_throttled = async || {
-        let mut done = 0;
-        while add(&client, "a").await.is_ok() {
-            done += 1;
-        }
-        done
-    };
-    assert_eq!(until_throttled().await, 301, "a burst, and what comes meanwhile");
-    sleep(Duration::from_secs(100)).await;
-    assert_eq!(until_throttled().await, 100);
+    assert_eq!(added(&client, "a", 320).await, 300);
+    sleep(Duration::from_millis(99_998)).await;
+    assert_eq!(added(&client, "a", 320).await, 100, "those of 100 seconds");
     sleep(Duration::from_hours(1)).await;
-    assert_eq!(until_throttled().await, 301, "no more is kept");
+    assert_eq!(added(&client, "a", 320).await, 300, "no more is kept");
 }
 
 #[tokio::test(start_paused = true)]
@@ -306,15 +301,17 @@ async fn a_transaction_occupies_its_items_from_its_arrival_to_its_answer() {
     let client = db.client_without_retries();
     let others = async {
         sleep(Duration::from_millis(19)).await; // 1 ms before the answer leaves
-        tokio::join!(transact(&client, "t-2", &["b", "a"]), add(&client, "a"))
+        tokio::join!(transact(&client, "t-2", &["b", "a"]), add(&client, "a"), async {
+            drop(transact(&client, "t-1", &["a"]).await.expect_err("in progress"))
+        })
     };
     let first = async {
         transact(&client, "t-1", &["a"]).await.expect("it came first");
         add(&client, "a").await.expect("it is done");
     };
-    let ((), (transaction, write)) = tokio::join!(first, others);
+    let ((), (transaction, write, ())) = tokio::join!(first, others);
     assert_eq!(reasons(transaction), ["None", "TransactionConflict"]);
     assert_eq!(write, Err(Failed::With("TransactionConflictException".to_owned())));
     assert_eq!(held(&db, "a"), 2);
-    assert_eq!((of(&db, "TransactWriteItems"), of(&db, "UpdateItem")), ((0.0, 6.0), (0.0, 2.0)), "refusals cost too");
+    assert_eq!((of(&db, "TransactWriteItems"), of(&db, "UpdateItem")), ((2.0, 6.0), (0.0, 2.0)), "refusals cost too");
 }
