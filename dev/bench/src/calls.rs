@@ -44,7 +44,7 @@ const WAYS: [(&str, orders::Way); 2] = [("usual way", orders::Way::Usual), ("Fen
 
 /// The orders of one product in a second, with the capacity that `DynamoDB` gives an item.
 pub fn pace_of_orders() -> String {
-    const WANTED: usize = 300;
+    const WANTED: usize = 100;
     let mut rows = Vec::new();
     for (millis, losses) in [(5, false), (5, true), (20, false), (20, true)] {
         for (name, way) in WAYS {

@@ -17,10 +17,10 @@ pub fn cancelled_by_conflict(met: &[bool]) -> Answer {
     cancelled(&reasons)
 }
 
-const PROVISIONED: &str = "The level of configured provisioned throughput for the table was exceeded. Consider increasing \
-    your provisioning level with the UpdateTable API.";
-const ON_DEMAND: &str = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically scaling \
-    your table or index so please try again shortly. If exceptions persist, check if you have a hot key: \
+const PROVISIONED: &str = "The level of configured provisioned throughput for the table was exceeded. \
+    Consider increasing your provisioning level with the UpdateTable API.";
+const ON_DEMAND: &str = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically \
+    scaling your table or index so please try again shortly. If exceptions persist, check if you have a hot key: \
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html.";
 
 /// A request is throttled. One of the three errors names its member with reasons in another case.

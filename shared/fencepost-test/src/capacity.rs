@@ -1,6 +1,8 @@
 //! Units by the rules of `DynamoDB`, and the capacity of items and tables, which refuses requests beyond it.
 //!
-//! [Units of reads and writes](https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html)
+//! [Units of reads and writes][units]
+//!
+//! [units]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/read-write-operations.html
 
 use crate::connection::{Answer, Request};
 use crate::engine::{Engine, Step, action_of, is_read};
@@ -106,8 +108,8 @@ impl Throttled {
 }
 
 impl Capacity {
-    /// The capacity of a partition, for the items with one partition key: each item of a table without sort key. It has no
-    /// burst, because [burst capacity cannot alleviate the throttling of a partition][burst].
+    /// The capacity of a partition, for the items with one partition key: each item of a table without sort key. It has
+    /// no burst, because [burst capacity cannot alleviate the throttling of a partition][burst].
     ///
     /// [burst]: https://repost.aws/knowledge-center/dynamodb-spiky-workloads-short-intervals
     #[must_use]

@@ -190,9 +190,9 @@ impl Dynamo {
         Plan::new(&self.network, fault)
     }
 
-    /// From now on, each transaction occupies its items for so long, from its arrival to its answer, as on a busy table.
-    /// Other requests for them are refused: a write with `TransactionConflictException`, a transaction as cancelled with
-    /// the reason `TransactionConflict`, its own copy as in progress.
+    /// From now on, each transaction occupies its items for so long, from its arrival to its answer, as on a busy
+    /// table. Other requests for them are refused: a write with `TransactionConflictException`, a transaction as
+    /// cancelled with the reason `TransactionConflict`, its own copy as in progress.
     pub fn transaction_conflicts(&self, overlap: Duration) {
         self.network.transaction_conflicts(overlap);
     }
@@ -202,14 +202,14 @@ impl Dynamo {
     /// A request beyond it is throttled with a list of reasons, each with the ARN of the table. On a table with
     /// [`Capacity::provisioned`], this is `ProvisionedThroughputExceededException`, on others `ThrottlingException`, or
     /// `RequestLimitExceeded` beyond the quota of the account. A transaction is cancelled, and the step that met the
-    /// limit has the reason `ProvisionedThroughputExceeded` or `ThrottlingError`. A batch comes back without the members
-    /// that met it.
+    /// limit has the reason `ProvisionedThroughputExceeded` or `ThrottlingError`. A batch comes back without the
+    /// members that met it.
     ///
-    /// Units are counted as `DynamoDB` does: by the started KB of writes, by the larger of the item before and after, and
-    /// by the started 4 KB of reads, half of them if eventually consistent; twice in transactions; for refused writes too.
-    /// A repeated transaction costs reads. A refusal because of a transaction in flight costs the same as a refused
-    /// condition; `DynamoDB` does not say whether it does. Left out are the units of indexes, of `PartiQL`, and the items
-    /// of a `Query` or a `Scan`, which count only for its table.
+    /// Units are counted as `DynamoDB` does: by the started KB of writes, by the larger of the item before and after,
+    /// and by the started 4 KB of reads, half of them if eventually consistent; twice in transactions; for refused
+    /// writes too. A repeated transaction costs reads. A refusal because of a transaction in flight costs the same as a
+    /// refused condition; `DynamoDB` does not say whether it does. Left out are the units of indexes, of `PartiQL`, and
+    /// the items of a `Query` or a `Scan`, which count only for its table.
     pub fn capacity(&self, capacity: Capacity) {
         self.network.capacity(capacity);
     }

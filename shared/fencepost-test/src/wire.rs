@@ -112,8 +112,8 @@ impl Wire {
         (Message { request, signature, number, is_copy_of_refused: false, rival }, fault, is_silent)
     }
 
-    /// Lets the engine execute the request, if its capacity and the transactions in flight let it, and notes the applied
-    /// write.
+    /// Lets the engine execute the request, if its capacity and the transactions in flight let it, and notes the
+    /// applied write.
     fn deliver(&self, message: &Message) -> Answer {
         let (network, Message { request, number, .. }) = (&self.network, message);
         let steps = network.engine.steps_of(&request.operation, &request.body);
@@ -309,7 +309,8 @@ impl Wire {
         refused
     }
 
-    /// Delivers a batch without some of its members, which come back as unprocessed. Where none is left, it is throttled.
+    /// Delivers a batch without some of its members, which come back as unprocessed. Where none is left, it is
+    /// throttled.
     fn deliver_in_part(&self, mut message: Message, some_of: impl Fn(usize) -> Vec<bool>) -> Answer {
         let unprocessed = if is_read(&message.request.operation) { "UnprocessedKeys" } else { "UnprocessedItems" };
         let left_out = answers::leave_out(&mut message.request.body, some_of);
