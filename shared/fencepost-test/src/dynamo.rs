@@ -190,8 +190,8 @@ impl Dynamo {
         Plan::new(&self.network, fault)
     }
 
-    /// From now on, each transaction occupies its items for so long, from its arrival to its answer, as on a busy
-    /// table. Other requests for them are refused: a write with `TransactionConflictException`, a transaction as
+    /// From now on, each applied transaction occupies its items for so long, from its arrival to its answer, as on a
+    /// busy table. Other requests for them are refused: a write with `TransactionConflictException`, a transaction as
     /// cancelled with the reason `TransactionConflict`, its own copy as in progress.
     pub fn transaction_conflicts(&self, overlap: Duration) {
         self.network.transaction_conflicts(overlap);

@@ -159,7 +159,7 @@ impl Network {
         self.capacities.count();
     }
 
-    /// From now on, each transaction occupies its items for so long, from its arrival to its answer.
+    /// From now on, each applied transaction occupies its items for so long, from its arrival to its answer.
     pub fn transaction_conflicts(&self, overlap: Duration) {
         self.holds.set(overlap);
     }

@@ -13,6 +13,7 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
@@ -123,14 +124,13 @@ impl Wire {
         }
         let before = network.capacities.sizes(&network.engine, &steps);
         let refused = network.holds.refuse(request, &steps);
-        let is_refused = refused.is_some();
         let replayed = request.token().is_some_and(|token| network.engine.remembers(token));
         let (answer, named) = refused.map_or_else(|| self.execute(request), |refused| (refused, 0.0));
         let is_replay = replayed || answer.code() == Some("TransactionInProgressException");
         let answered = Answered { request, answer: &answer, before, is_replay, named };
         let units = network.capacities.take(&network.engine, &steps, &answered);
         network.log_arrival(*number, Outcome::of(&answer), units);
-        if !is_refused && answer.is_success() && !is_read(&request.operation) && !replayed {
+        if answer.is_success() && !is_read(&request.operation) && !replayed {
             network.holds.hold(request, &steps);
             self.note(message);
         }
@@ -155,12 +155,12 @@ impl Wire {
     /// The answer of the engine, and the units that it names for a `Query` or a `Scan`.
     fn execute(&self, request: &Request) -> (Answer, f64) {
         let (network, name) = (&self.network, "ReturnConsumedCapacity");
-        let mut asked = request.clone();
+        let mut asked = Cow::Borrowed(request);
         let is_own = network.capacities.counts()
             && ["Query", "Scan"].contains(&&*request.operation)
             && request.body.get(name).is_none();
         if is_own {
-            asked.body[name] = json!("TOTAL");
+            asked.to_mut().body[name] = json!("TOTAL");
         }
         let mut answer = network.seam.arrives(network, &asked);
         let named = answer.body["ConsumedCapacity"]["CapacityUnits"].as_f64().unwrap_or_default();
