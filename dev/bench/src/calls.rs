@@ -12,14 +12,16 @@ use std::time::Duration;
 pub fn orders() -> String {
     const WANTED: usize = 100;
     let mut rows = Vec::new();
-    for (conflicts, losses, trouble) in [
-        (false, false, ""),
-        (true, false, ", transaction conflicts"),
-        (true, true, ", transaction conflicts, 2 % of answers lost"),
+    let (free, occupied) = (Duration::ZERO, Duration::from_millis(5));
+    for (occupied, losses, trouble) in [
+        (free, false, ""),
+        (occupied, false, ", transaction conflicts"),
+        (occupied, true, ", transaction conflicts, 2 % of answers lost"),
     ] {
         for products in [1, 1000] {
-            for (name, way) in [("usual way", orders::Way::Usual), ("Fencepost", orders::Way::Fencepost)] {
-                let game = orders::play(way, Scene { products, losses, conflicts }, WANTED, HOP, 1);
+            for (name, way) in WAYS {
+                let scene = Scene { products, losses, occupied, throttles: false };
+                let game = orders::play(way, scene, WANTED, HOP, 1);
                 rows.push([
                     format!("{name}, products: {products}{trouble}"),
                     game.acknowledged.to_string(),
@@ -28,21 +30,49 @@ pub fn orders() -> String {
                     game.unknown.to_string(),
                     game.gave_up.to_string(),
                     figure(f64::from(game.requests) / number(game.acknowledged), 2),
-                    figure(number(game.acknowledged) / game.time.as_secs_f64(), 1),
                 ]);
             }
         }
     }
     let about = format!("{CLIENTS} clients, {WANTED} orders each, 5 ms hops (virtual time)");
+    let headings =
+        [&about, "acknowledged", "held", "stock taken", "unknown, asked again", "given up", "requests per order"];
+    table(headings, rows)
+}
+
+const WAYS: [(&str, orders::Way); 2] = [("usual way", orders::Way::Usual), ("Fencepost", orders::Way::Fencepost)];
+
+/// The orders of one product in a second, with the capacity that `DynamoDB` gives an item.
+pub fn pace_of_orders() -> String {
+    const WANTED: usize = 100;
+    let mut rows = Vec::new();
+    for (millis, losses) in [(5, false), (5, true), (20, false), (20, true)] {
+        for (name, way) in WAYS {
+            let scene = Scene { products: 1, losses, occupied: Duration::from_millis(millis), throttles: true };
+            let game = orders::play(way, scene, WANTED, HOP, 1);
+            let (each, trouble) = (number(game.acknowledged), if losses { ", 2 % of answers lost" } else { "" });
+            rows.push([
+                format!("{name}, a transaction takes {millis} ms{trouble}"),
+                figure(each / game.time.as_secs_f64(), 0),
+                figure(f64::from(game.requests) / each, 2),
+                figure(game.units.write / each, 2),
+                game.acknowledged.to_string(),
+                game.held.to_string(),
+                game.failed.to_string(),
+                game.gave_up.to_string(),
+            ]);
+        }
+    }
+    let about = format!("1 product, {CLIENTS} clients, {WANTED} orders each, 1,000 write units a second, 5 ms hops");
     let headings = [
-        &about,
+        &*about,
+        "orders a second",
+        "requests per order",
+        "write units per order",
         "acknowledged",
         "held",
-        "stock taken",
-        "unknown, asked again",
+        "failed, asked again",
         "given up",
-        "requests per order",
-        "orders per second on the engine",
     ];
     table(headings, rows)
 }

@@ -24,13 +24,15 @@ use table::Outcome;
 
 /// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn(Option<&Programs>) -> Outcome<String>);
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 11] = [
     ("function", 4, function::table),
     ("update", 3, |_| update::table()),
     ("crowds", 3, |_| Ok(one_item::of_strategies())),
     ("adds", 19, |_| Ok(one_item::of_adds())),
     ("units", 3, |_| Ok(one_item::of_units())),
     ("orders", 14, |_| Ok(calls::orders())),
+    ("pace", 30, |_| Ok(one_item::of_pace())),
+    ("pace-of-orders", 30, |_| Ok(calls::pace_of_orders())),
     ("leases", 4, |_| Ok(calls::leases())),
     ("connections", 1, |_| Ok(calls::connections())),
     ("roots", 2, function::roots),

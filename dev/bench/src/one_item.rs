@@ -4,6 +4,7 @@
 use crate::table::{figure, mean, millis, most, number, table};
 use crowds::adds::{self, Callers};
 use crowds::crowd::{self, Outcome, Strategy};
+use crowds::pace::{self, Pace, Way};
 use std::time::Duration;
 
 /// The time of a request in each direction.
@@ -109,13 +110,43 @@ pub fn of_units() -> String {
         for (per_second, time) in [(200, Duration::from_secs(5)), (1, Duration::from_mins(2))] {
             rows.push([
                 format!("item of {bytes} B, {per_second} a second"),
-                figure(adds::units::<16>(bytes, f64::from(per_second), time, HOP), 2),
-                figure(adds::units::<32>(bytes, f64::from(per_second), time, HOP), 2),
-                figure(adds::units::<64>(bytes, f64::from(per_second), time, HOP), 2),
+                figure(pace::units::<16>(bytes, f64::from(per_second), time, HOP), 2),
+                figure(pace::units::<32>(bytes, f64::from(per_second), time, HOP), 2),
+                figure(pace::units::<64>(bytes, f64::from(per_second), time, HOP), 2),
             ]);
         }
     }
     table(["write units per add (virtual time)", "R = 16", "R = 32", "R = 64"], rows)
+}
+
+/// The changes of one item in a second, with the capacity that `DynamoDB` gives it.
+pub fn of_pace() -> String {
+    const TIME: Duration = Duration::from_secs(10);
+    type Play = fn(Way, u64, usize) -> Pace;
+    let plays: [(_, Play); 2] = [
+        ("R = 32", |way, callers, bytes| pace::of_one_item::<32>(way, callers, bytes, TIME, HOP, 1)),
+        ("R = 64", |way, callers, bytes| pace::of_one_item::<64>(way, callers, bytes, TIME, HOP, 1)),
+    ];
+    let mut rows = Vec::new();
+    for bytes in [300, 900] {
+        for callers in [10, 64] {
+            for (name, way) in [("add", Way::Adds), ("update_with_retry", Way::Updates), ("usual way", Way::Usual)] {
+                for (memory, play) in plays.into_iter().skip(usize::from(way != Way::Adds)) {
+                    let pace = play(way, callers, bytes);
+                    rows.push([
+                        format!("{name}, {callers} callers, item of {bytes} B, {memory}"),
+                        figure(pace.a_second, 0),
+                        figure(pace.requests, 2),
+                        figure(pace.units, 2),
+                        figure(pace.throttled, 2),
+                        pace.gave_up.to_string(),
+                    ]);
+                }
+            }
+        }
+    }
+    let about = "one item, 1,000 write units a second, 5 ms hops, 10 s (virtual time)";
+    table([about, "changes a second", "requests each", "write units each", "throttled each", "gave up"], rows)
 }
 
 #[cfg(test)]

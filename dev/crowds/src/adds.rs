@@ -1,4 +1,4 @@
-//! Measures adds to one item: the requests, the time and the write units of each.
+//! Measures adds to one item: the requests and the time of each.
 //!
 //! Time is virtual, as in [`crate::crowd`].
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
@@ -26,6 +26,19 @@ impl<const R: u64> Record for Hot<R> {
     const SETTINGS: Settings = Settings::own().remembered_writes(R).add_window(R / 2);
 }
 
+impl<const R: u64> Hot<R> {
+    /// At 0, with attributes and key of so many bytes or a little more.
+    pub(crate) fn new(bytes: usize) -> Self {
+        // The names and values beside the filler have about 30 bytes.
+        Hot { count: 0, filler: "x".repeat(bytes.saturating_sub(30)) }
+    }
+
+    /// One more.
+    pub(crate) fn next(&self) -> Self {
+        Hot { count: self.count + 1, filler: self.filler.clone() }
+    }
+}
+
 /// The processes in which the callers are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Callers {
@@ -42,7 +55,7 @@ pub enum Callers {
 #[must_use]
 pub fn at_once(callers: Callers, count: usize, hop: Duration, seed: u64) -> Outcome {
     paused(async move {
-        let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
+        let scene = Scene::<64>::new(Wire::new(hop), seed).await;
         let one = scene.table();
         for _ in 0..count {
             scene.spawn(if callers == Callers::OneStore { one.clone() } else { scene.table() });
@@ -58,7 +71,7 @@ pub fn at_once(callers: Callers, count: usize, hop: Duration, seed: u64) -> Outc
 #[must_use]
 pub fn one_after_another(count: usize, hop: Duration, seed: u64) -> Outcome {
     paused(async move {
-        let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
+        let scene = Scene::<64>::new(Wire::new(hop), seed).await;
         let table = scene.warm_table().await;
         for done in 1..=count {
             scene.spawn(table.clone());
@@ -75,31 +88,10 @@ pub fn one_after_another(count: usize, hop: Duration, seed: u64) -> Outcome {
 #[must_use]
 pub fn steady(per_second: u32, time: Duration, hop: Duration, seed: u64) -> Outcome {
     paused(async move {
-        let scene = Scene::<64>::new(Wire::new(hop), seed, 0).await;
+        let scene = Scene::<64>::new(Wire::new(hop), seed).await;
         let table = scene.warm_table().await;
         let count = scene.spawn_at(&table, Duration::from_secs(1) / per_second, time).await;
         scene.end(count).await
-    })
-}
-
-/// Measures the write units of each add to an item with this size of its own attributes and key. The row remembers `R`
-/// writes and has had more than `R`. Other clients add `per_second`, for this time.
-///
-/// # Panics
-/// If the engine fails, which it does not.
-#[must_use]
-pub fn units<const R: u64>(bytes: usize, per_second: f64, time: Duration, hop: Duration) -> f64 {
-    paused(async move {
-        let wire = Wire::new(hop).charging();
-        let scene = Scene::<R>::new(wire.clone(), 1, bytes).await;
-        let table = scene.warm_table().await;
-        for _ in 0..2 * R {
-            add(&table).await;
-        }
-        let _ = wire.take_units();
-        let count = scene.spawn_at(&table, Duration::from_secs_f64(1.0 / per_second), time).await;
-        scene.until(count).await;
-        ratio(wire.take_units(), count)
     })
 }
 
@@ -111,13 +103,11 @@ struct Scene<const R: u64> {
 }
 
 impl<const R: u64> Scene<R> {
-    /// Creates the item, with attributes and key of this size or a little more.
-    async fn new(wire: Wire, seed: u64, bytes: usize) -> Self {
+    /// Creates the item.
+    async fn new(wire: Wire, seed: u64) -> Self {
         let seeds = RefCell::new(fastrand::Rng::with_seed(seed));
         let scene = Scene { wire, seeds, outcome: Rc::default() };
-        // The names and values beside the filler have about 30 bytes.
-        let hot = Hot { count: 0, filler: "x".repeat(bytes.saturating_sub(30)) };
-        scene.table().create("one", &hot).await.expect("a free key");
+        scene.table().create("one", &Hot::new(0)).await.expect("a free key");
         let _ = scene.wire.take_requests();
         scene
     }
@@ -179,11 +169,6 @@ impl<const R: u64> Scene<R> {
 }
 
 /// Adds one. Returns whether the add was acknowledged.
-async fn add<const R: u64>(table: &Table<Hot<R>>) -> bool {
+pub(crate) async fn add<const R: u64>(table: &Table<Hot<R>>) -> bool {
     table.add("one", &Add::to("count", 1, ..)).await.is_ok()
-}
-
-#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
-fn ratio(units: u64, count: usize) -> f64 {
-    units as f64 / count as f64
 }

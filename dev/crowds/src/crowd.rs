@@ -106,10 +106,16 @@ async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) ->
 }
 
 /// The usual loop. It applies a change twice if an answer is lost. Here, no answer is lost.
-async fn read_and_write(client: &Client, begun: Instant, retries: u32, mut pause: impl FnMut(u32) -> Duration) -> bool {
+pub(crate) async fn read_and_write(
+    client: &Client,
+    begun: Instant,
+    retries: u32,
+    mut pause: impl FnMut(u32) -> Duration,
+) -> bool {
     for conflicts in 0..=retries {
-        let read = table::read(client).await.expect("an answer");
-        if table::write(client, read).await.is_ok() {
+        if let Ok(read) = table::read(client).await
+            && table::write(client, read).await.is_ok()
+        {
             return true;
         }
         let pause = pause(conflicts);

@@ -5,14 +5,16 @@
 //! - [`crowd`]: writers that start at once on one item.
 //! - [`leases`]: leases acquired, waited for, lost and left behind.
 //! - [`orders`]: orders of many clients at once, with and without lost answers.
+//! - [`pace`]: the units of a change, and the changes of one item in a second.
 //!
-//! All of them send over [`wire`] to the [`table`]s of an engine.
+//! The last two send over the network of `fencepost-test`, the others over [`wire`] to the [`table`]s of an engine.
 
 pub mod adds;
 pub mod connections;
 pub mod crowd;
 pub mod leases;
 pub mod orders;
+pub mod pace;
 pub mod pool;
 pub mod table;
 pub mod wire;

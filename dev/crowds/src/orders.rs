@@ -7,14 +7,14 @@
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the code compared with does")]
 
 use crate::table::{self, ORDERS, PRODUCTS};
-use crate::wire::{Wire, paused};
+use crate::wire::{chance, paused, store};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
 use fencepost::http::{Body, Request};
 use fencepost::{Key, Store, Timestamp};
+use fencepost_test::{Capacity, Dynamo, Units};
 use functions::place_order::{App, place_order};
 use functions::product::new_product;
 use std::cell::RefCell;
@@ -50,9 +50,10 @@ pub struct Scene {
     pub products: usize,
     /// Whether answers are lost.
     pub losses: bool,
-    /// Whether a transaction is refused with `TransactionConflict` while another one is at work on its item for 5 ms,
-    /// as on AWS.
-    pub conflicts: bool,
+    /// For how long a transaction occupies its items, and refuses others there with `TransactionConflict`, as on AWS.
+    pub occupied: Duration,
+    /// Whether each item takes at most 1,000 write units a second, as on AWS.
+    pub throttles: bool,
 }
 
 /// The result for all clients.
@@ -74,6 +75,8 @@ pub struct Outcome {
     pub unheard: u64,
     /// Requests to the tables.
     pub requests: u32,
+    /// Their units, if items are throttled.
+    pub units: Units,
     /// The time until the last client was done.
     pub time: Duration,
 }
@@ -91,26 +94,28 @@ enum Answer {
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn play(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
-    // The SDK draws its tokens and pauses from the generator of this thread.
-    fastrand::seed(seed);
     paused(played(way, scene, wanted, hop, seed))
 }
 
 async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
-    let Scene { products, losses, conflicts } = scene;
-    let quiet = if conflicts { Wire::new(hop) } else { Wire::new(hop).without_conflicts() };
-    let mut seeds = fastrand::Rng::with_seed(seed);
-    let wire = if losses { quiet.losing(seeds.fork()) } else { quiet.clone() };
-    create(&quiet.client(), products).await;
-    let _ = quiet.take_requests();
+    let Scene { products, losses, occupied, throttles } = scene;
+    let (db, mut seeds) = (table::dynamo(seed, hop), fastrand::Rng::with_seed(seed));
+    create(&db.engine().client(), products).await;
+    db.transaction_conflicts(occupied);
+    if throttles {
+        db.capacity(Capacity::of_items());
+    }
+    if losses {
+        db.lose_answer().with_probability(0.02);
+    }
     let begun = Instant::now();
     let outcome = Rc::new(RefCell::new(Outcome::default()));
     let clients: Vec<_> = (0..CLIENTS)
         .map(|number| {
             let mut client = Ordering {
                 number,
-                app: app(&wire, seeds.fork()),
-                sdk: with_retries(&wire.client()),
+                app: app(&db, begun, seeds.fork()),
+                sdk: db.client(),
                 rng: seeds.fork(),
                 losses,
                 outcome: outcome.clone(),
@@ -127,8 +132,10 @@ async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64)
     }
     let mut outcome = outcome.take();
     outcome.time = begun.elapsed();
-    outcome.requests = wire.take_requests();
-    let rows = |table| scan(quiet.client(), table);
+    let log = db.log();
+    outcome.requests = u32::try_from(log.len()).unwrap_or(u32::MAX);
+    outcome.units = log.units();
+    let rows = |table| scan(db.engine().client(), table);
     outcome.held = rows(ORDERS).await.len() as u64;
     let left = |product: &BTreeMap<String, String>| product["stock"].parse::<i64>().expect("a whole number");
     outcome.taken = rows(PRODUCTS).await.iter().map(|product| STOCK - left(product)).sum();
@@ -242,13 +249,9 @@ fn steps(
     Ok(vec![step().update(take.build()?).build(), step().put(put.build()?).build()])
 }
 
-fn app(wire: &Wire, rng: fastrand::Rng) -> App {
-    let store = wire.store(rng);
+fn app(db: &Dynamo, begun: Instant, rng: fastrand::Rng) -> App {
+    let store = store(&db.client_without_retries(), begun, chance(rng));
     App::new(store.table(ORDERS), store.table(PRODUCTS))
-}
-
-fn with_retries(client: &Client) -> Client {
-    Client::from_conf(client.config().to_builder().retry_config(RetryConfig::standard()).build())
 }
 
 async fn create(client: &Client, products: usize) {

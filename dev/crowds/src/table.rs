@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::operation::get_item::GetItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::{Call, Deadline, Record, Table};
-use fencepost_test::Engine;
+use fencepost_test::{Dynamo, Engine};
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
 use std::time::Duration;
@@ -47,6 +47,17 @@ pub const TABLES: [(&str, &str); 4] = [(NAME, KEY), (PRODUCTS, "productId"), (OR
 #[must_use]
 pub fn engine() -> Engine {
     Engine::embedded(&TABLES)
+}
+
+/// The same behind the network of the kit, with hops of this time.
+#[must_use]
+pub fn dynamo(seed: u64, hop: Duration) -> Dynamo {
+    let db = Dynamo::with_seed(seed);
+    for (table, key) in TABLES {
+        db.create_table(table, key);
+    }
+    db.network().hops(hop);
+    db
 }
 
 /// A call with the usual time of a Lambda invocation.

@@ -7,30 +7,21 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use fencepost::{Clock, Rng, Store};
-use fencepost_test::{Engine, body_of, client_over, error, operation_of, response, size_of_item};
-use serde_json::{Value, json};
-use std::collections::HashSet;
+use fencepost_test::{Engine, body_of, client_over, operation_of, response};
 use std::fmt;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// A connection to the engine that takes `hop` in each direction.
-///
-/// A transaction works for another `hop`. Another transaction or a single write on one of its items in that time gets
-/// `TransactionConflict`, as on AWS. The engine itself never returns it.
+/// A connection to the engine that takes `hop` in each direction. It may lose one answer on its way back.
 #[derive(Clone)]
 pub struct Wire {
     engine: Engine,
     begun: Instant,
     hop: Duration,
     requests: Arc<AtomicU32>,
-    at_work: Arc<Mutex<HashSet<String>>>,
-    losses: Option<Arc<Mutex<fastrand::Rng>>>,
     next_loss: Arc<Mutex<Option<Loss>>>,
-    is_patient: bool,
-    units: Option<Arc<AtomicU64>>,
 }
 
 /// How the answer to an applied request is lost.
@@ -57,37 +48,8 @@ impl Wire {
             begun: Instant::now(),
             hop,
             requests: Arc::default(),
-            at_work: Arc::default(),
-            losses: None,
             next_loss: Arc::default(),
-            is_patient: false,
-            units: None,
         }
-    }
-
-    /// Returns a wire to the same engine on which no request ever gets `TransactionConflict`.
-    #[must_use]
-    pub fn without_conflicts(&self) -> Self {
-        Wire { is_patient: true, ..self.clone() }
-    }
-
-    /// Returns a wire to the same engine that counts the write units of single writes.
-    #[must_use]
-    pub fn charging(&self) -> Self {
-        Wire { units: Some(Arc::default()), ..self.clone() }
-    }
-
-    /// The write units since the last call. Zero unless the wire is [`charging`](Wire::charging).
-    #[must_use]
-    pub fn take_units(&self) -> u64 {
-        self.units.as_ref().map_or(0, |units| units.swap(0, SeqCst))
-    }
-
-    /// Returns a wire to the same engine that loses one answer in 50: the request is applied, but its connection
-    /// breaks.
-    #[must_use]
-    pub fn losing(&self, chance: fastrand::Rng) -> Self {
-        Wire { losses: Some(Arc::new(Mutex::new(chance))), ..self.clone() }
     }
 
     /// Loses the next answer.
@@ -121,74 +83,6 @@ impl Wire {
         drop(self.engine.take_log());
         answer
     }
-
-    /// Carries out a write of one item, unless a transaction is at work there.
-    fn write(&self, operation: &str, body: &[u8]) -> (u16, String) {
-        let request: Value = serde_json::from_slice(body).unwrap_or_default();
-        let item = address(&request);
-        if self.at_work.lock().expect("no panic while at work").contains(&item) {
-            return (400, error(400, "TransactionConflictException").body.to_string());
-        }
-        let answer = self.answer(operation, body);
-        if let Some(units) = &self.units {
-            units.fetch_add(self.units_of(&request), SeqCst);
-        }
-        answer
-    }
-
-    /// The write units of a request, by the item as it is now. A refused write is charged too.
-    fn units_of(&self, request: &Value) -> u64 {
-        let table = request["TableName"].as_str().unwrap_or_default();
-        let bytes = size_of_item(&self.engine.row_at(table, &request["Key"]));
-        u64::try_from(bytes.div_ceil(1024).max(1)).unwrap_or(u64::MAX)
-    }
-
-    async fn transact(&self, body: &[u8]) -> (u16, String) {
-        let items = if self.is_patient { Vec::new() } else { updated_items(body) };
-        if let Some(conflict) = self.begin(&items) {
-            return (400, conflict.to_string());
-        }
-        sleep(self.hop).await;
-        let answer = self.answer("TransactWriteItems", body);
-        let mut at_work = self.at_work.lock().expect("no panic while at work");
-        at_work.retain(|item| !items.iter().flatten().any(|done| done == item));
-        answer
-    }
-
-    /// Marks the items as being worked on. If one of them is already, returns the answer to the transaction instead.
-    fn begin(&self, items: &[Option<String>]) -> Option<Value> {
-        let mut at_work = self.at_work.lock().expect("no panic while at work");
-        let taken = |item: &Option<String>| item.as_ref().is_some_and(|item| at_work.contains(item));
-        if !items.iter().any(taken) {
-            at_work.extend(items.iter().flatten().cloned());
-            return None;
-        }
-        let reason = |item| json!({ "Code": if taken(item) { "TransactionConflict" } else { "None" } });
-        Some(json!({
-            "__type": "com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
-            "Message": "Transaction cancelled, please refer cancellation reasons for specific reasons",
-            "CancellationReasons": items.iter().map(reason).collect::<Vec<_>>(),
-        }))
-    }
-
-    fn loses(&self) -> Option<Loss> {
-        let next = self.next_loss.lock().expect("no panic while taking").take();
-        let drawn =
-            self.losses.as_ref().is_some_and(|chance| chance.lock().expect("no panic while drawing").u8(..50) == 0);
-        next.or(drawn.then_some(Loss::Broken))
-    }
-}
-
-/// The item that each step updates. `None` for a step that creates an item, because no other transaction uses the item.
-fn updated_items(body: &[u8]) -> Vec<Option<String>> {
-    let body: Value = serde_json::from_slice(body).unwrap_or_default();
-    let item = |step: &Value| step.get("Update").map(address);
-    body["TransactItems"].as_array().map(|steps| steps.iter().map(item).collect()).unwrap_or_default()
-}
-
-/// The table and the key of an update, as one text.
-fn address(update: &Value) -> String {
-    format!("{} {}", update["TableName"], update["Key"])
 }
 
 impl HttpConnector for Wire {
@@ -197,14 +91,10 @@ impl HttpConnector for Wire {
         let wire = self.clone();
         HttpConnectorFuture::new(async move {
             sleep(wire.hop).await;
-            let (operation, body) = (&*operation_of(&request), &*body_of(&request));
-            let (status, body) = match operation {
-                "TransactWriteItems" => wire.transact(body).await,
-                "UpdateItem" => wire.write(operation, body),
-                _ => wire.answer(operation, body),
-            };
+            let (status, body) = wire.answer(&operation_of(&request), &body_of(&request));
             sleep(wire.hop).await;
-            match wire.loses() {
+            let loss = wire.next_loss.lock().expect("no panic while taking").take();
+            match loss {
                 None => {}
                 Some(Loss::Broken) => return Err(ConnectorError::io("the connection broke".into())),
                 Some(Loss::Silent) => std::future::pending().await,

@@ -1,5 +1,6 @@
 //! Answers of the service that the embedded engine never gives.
 
+use crate::capacity::{Limit, Throttled};
 use crate::connection::{Answer, Request, TRANSACTION};
 use crate::engine::action_of;
 use serde_json::{Map, Value, json};
@@ -14,6 +15,35 @@ pub fn error(status: u16, code: &str) -> Answer {
 pub fn cancelled_by_conflict(met: &[bool]) -> Answer {
     let reasons: Vec<_> = met.iter().map(|met| if *met { conflict() } else { json!({"Code": "None"}) }).collect();
     cancelled(&reasons)
+}
+
+const PROVISIONED: &str = "The level of configured provisioned throughput for the table was exceeded. \
+    Consider increasing your provisioning level with the UpdateTable API.";
+const ON_DEMAND: &str = "Throughput exceeds the current capacity of your table or index. DynamoDB is automatically \
+    scaling your table or index so please try again shortly. If exceptions persist, check if you have a hot key: \
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/bp-partition-key-design.html.";
+
+/// A request is throttled. One of the three errors names its member with reasons in another case.
+pub fn throttled(met: &[Throttled]) -> Answer {
+    let (code, member, message) = match met.first() {
+        Some(met) if met.is_provisioned => ("ProvisionedThroughputExceededException", "ThrottlingReasons", PROVISIONED),
+        Some(met) if met.limit == Limit::Account => ("RequestLimitExceeded", "ThrottlingReasons", ON_DEMAND),
+        _ => ("ThrottlingException", "throttlingReasons", ON_DEMAND),
+    };
+    let mut answer = error(400, code);
+    answer.body["message"] = json!(message);
+    answer.body[member] = met.iter().map(Throttled::reason).collect();
+    answer
+}
+
+/// A transaction is cancelled because some of its steps met an exhausted capacity.
+pub fn cancelled_by_throttling(met: &[Option<Throttled>]) -> Answer {
+    let reason = |met: &Option<Throttled>| match met {
+        None => json!({"Code": "None"}),
+        Some(met) if met.is_provisioned => json!({"Code": "ProvisionedThroughputExceeded", "Message": PROVISIONED}),
+        Some(_) => json!({"Code": "ThrottlingError", "Message": ON_DEMAND}),
+    };
+    cancelled(&met.iter().map(reason).collect::<Vec<_>>())
 }
 
 /// A transaction is cancelled, with one reason for each of its steps.
@@ -79,21 +109,26 @@ pub fn mix_reasons(answer: &mut Value, some_of: impl Fn(usize) -> Vec<bool>) {
     }
 }
 
-/// Takes some of the keys out of a batch of reads, and returns them in the shape of `UnprocessedKeys`.
+/// Takes some of the members out of a batch, and returns them in the shape of `UnprocessedKeys` or `UnprocessedItems`.
 pub fn leave_out(request: &mut Value, some_of: impl Fn(usize) -> Vec<bool>) -> Value {
     let tables = request["RequestItems"].as_object_mut().expect("tables");
     let mut left_out = Map::new();
-    let count = tables.values().map(|wanted| wanted["Keys"].as_array().map_or(0, Vec::len)).sum();
+    let count = tables.values_mut().map(|wanted| members_of(wanted).len()).sum();
     let mut chosen = some_of(count).into_iter();
     for (table, wanted) in tables.iter_mut() {
-        let keys = wanted["Keys"].as_array_mut().expect("keys");
-        let out: Vec<_> = keys.extract_if(.., |_| chosen.next() == Some(true)).collect();
+        let out: Vec<_> = members_of(wanted).extract_if(.., |_| chosen.next() == Some(true)).collect();
         if !out.is_empty() {
             let mut same = wanted.clone();
-            same["Keys"] = Value::Array(out);
+            *members_of(&mut same) = out;
             left_out.insert(table.clone(), same);
         }
     }
-    tables.retain(|_, wanted| wanted["Keys"].as_array().is_some_and(|keys| !keys.is_empty()));
+    tables.retain(|_, wanted| !members_of(wanted).is_empty());
     Value::Object(left_out)
+}
+
+/// The keys or the writes of a batch in one table.
+fn members_of(wanted: &mut Value) -> &mut Vec<Value> {
+    let members = if wanted.is_array() { wanted } else { &mut wanted["Keys"] };
+    members.as_array_mut().expect("members")
 }

@@ -1,5 +1,6 @@
 //! The embedded `DynamoDB` of one test, with its clock, its faults, planned in one line each, and its log.
 
+use crate::capacity::Capacity;
 use crate::connection::{config, http_client};
 use crate::engine::{Engine, number};
 use crate::fault::{Fault, Rates, Rival, Rule, Wanted, When};
@@ -189,10 +190,33 @@ impl Dynamo {
         Plan::new(&self.network, fault)
     }
 
-    /// From now on, each transaction holds its items for so long, as on a busy table. Other requests for them are
-    /// refused: a write with `TransactionConflictException`, a transaction as cancelled, its own copy as in progress.
+    /// From now on, each applied transaction occupies its items for so long, from its arrival to its answer, as on a
+    /// busy table. Other requests for them are refused: a write with `TransactionConflictException`, a transaction as
+    /// cancelled with the reason `TransactionConflict`, its own copy as in progress.
     pub fn transaction_conflicts(&self, overlap: Duration) {
-        self.network.holds.set(overlap);
+        self.network.transaction_conflicts(overlap);
+    }
+
+    /// From now on, items or tables have this capacity beside those given before: `db.capacity(Capacity::of_items())`.
+    ///
+    /// A request beyond it is throttled with a list of reasons, each with the ARN of the table. On a table with
+    /// [`Capacity::provisioned`], this is `ProvisionedThroughputExceededException`, on others `ThrottlingException`, or
+    /// `RequestLimitExceeded` beyond the quota of the account. A transaction is cancelled, and the step that met the
+    /// limit has the reason `ProvisionedThroughputExceeded` or `ThrottlingError`. A batch comes back without the
+    /// members that met it.
+    ///
+    /// Units are counted as `DynamoDB` does: by the started KB of writes, by the larger of the item before and after,
+    /// and by the started 4 KB of reads, half of them if eventually consistent; twice in transactions; for refused
+    /// writes too. A repeated transaction costs reads. A refusal because of a transaction in flight costs the same as a
+    /// refused condition; `DynamoDB` does not say whether it does. Left out are the units of indexes, of `PartiQL`, and
+    /// the items of a `Query` or a `Scan`, which count only for its table.
+    pub fn capacity(&self, capacity: Capacity) {
+        self.network.capacity(capacity);
+    }
+
+    /// From now on, the log has the [units](crate::Log::units) of each request. Nothing is throttled for it.
+    pub fn count_units(&self) {
+        self.network.count_units();
     }
 
     /// Work of a client that can be made to stand still.

@@ -4,6 +4,7 @@
 
 mod answering;
 mod answers;
+mod capacity;
 mod connection;
 mod dynamo;
 mod engine;
@@ -18,6 +19,7 @@ mod wire;
 
 pub use answering::{Reply, client_answered_by};
 pub use answers::error;
+pub use capacity::{Capacity, Units};
 pub use connection::{Answer, Request, body_of, client_over, http_client, operation_of, response};
 pub use dynamo::{Dynamo, Plan, Planned, for_each_seed};
 pub use engine::{Asked, Engine, Step, Use, action_of, is_read, number};

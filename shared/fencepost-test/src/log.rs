@@ -1,5 +1,6 @@
 //! The log of requests and their outcomes, and the check that nothing was applied twice and nothing acknowledged was lost.
 
+use crate::capacity::Units;
 use crate::connection::{Answer, Request};
 use crate::engine::{Step, is_read};
 use crate::fault::Fault;
@@ -28,6 +29,8 @@ pub struct Sent {
     pub arrivals: Vec<(Duration, Outcome)>,
     /// The answer to its client, with the time. `None` if nothing came yet or the client had given up.
     pub heard: Option<(Duration, Outcome)>,
+    /// The units that it took from each table, if they were counted.
+    pub units: BTreeMap<String, Units>,
 }
 
 /// How a request was answered.
@@ -169,6 +172,20 @@ impl Log {
     #[must_use]
     pub fn writes(self) -> Self {
         self.with(|sent| !sent.is_read())
+    }
+
+    /// The units that they took from all tables. Units are counted after [`Dynamo::count_units`] or
+    /// [`Dynamo::capacity`].
+    ///
+    /// [`Dynamo::count_units`]: crate::Dynamo::count_units
+    /// [`Dynamo::capacity`]: crate::Dynamo::capacity
+    pub fn units(&self) -> Units {
+        self.0.iter().flat_map(|sent| sent.units.values().copied()).sum()
+    }
+
+    /// The units that they took from this table.
+    pub fn units_of(&self, table: &str) -> Units {
+        self.0.iter().filter_map(|sent| sent.units.get(table).copied()).sum()
     }
 
     /// How often they were executed, second copies included.

@@ -1,5 +1,6 @@
 //! The shared state of the wires of one test: rates, plans and logs; and a client that the machine stops now and then.
 
+use crate::capacity::{Capacities, Capacity, Units};
 use crate::connection::{Answer, Request};
 use crate::engine::{Engine, Step};
 use crate::fault::{Fault, Rates, Rule};
@@ -7,7 +8,7 @@ use crate::garbling::Garbling;
 use crate::holds::Holds;
 use crate::log::{Log, Outcome, Sent};
 use serde_json::Value;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -91,6 +92,8 @@ pub struct Network {
     pub rng: Mutex<fastrand::Rng>,
     pub(crate) seam: Box<dyn Seam>,
     pub(crate) holds: Holds,
+    pub(crate) capacities: Capacities,
+    hops: Mutex<Option<Duration>>,
     begun: Instant,
     applied: Mutex<Vec<Applied>>,
     sent: Mutex<Vec<Sent>>,
@@ -133,6 +136,8 @@ impl Network {
             rng: Mutex::new(rng),
             seam: Box::new(seam),
             holds: Holds::default(),
+            capacities: Capacities::default(),
+            hops: Mutex::default(),
             begun: Instant::now(),
             applied: Mutex::default(),
             sent: Mutex::default(),
@@ -142,6 +147,26 @@ impl Network {
             freeze: Mutex::default(),
             under_way: AtomicUsize::new(0),
         })
+    }
+
+    /// From now on, items or tables have this capacity beside those given before, and units are counted.
+    pub fn capacity(&self, capacity: Capacity) {
+        self.capacities.add(capacity);
+    }
+
+    /// From now on, [`Log::units`] has the units of each request. Nothing is throttled for it.
+    pub fn count_units(&self) {
+        self.capacities.count();
+    }
+
+    /// From now on, each applied transaction occupies its items for so long, from its arrival to its answer.
+    pub fn transaction_conflicts(&self, overlap: Duration) {
+        self.holds.set(overlap);
+    }
+
+    /// From now on, a request takes exactly so long in each direction.
+    pub fn hops(&self, hop: Duration) {
+        *self.hops.lock().expect("no panic while setting") = Some(hop);
     }
 
     /// A number below this one, or 0.
@@ -220,7 +245,8 @@ impl Network {
 
     /// How long a request is on its way in one direction.
     pub(crate) fn hop(&self) -> Duration {
-        Duration::from_micros(1000 + self.below(9000))
+        let hop = *self.hops.lock().expect("no panic while reading");
+        hop.unwrap_or_else(|| Duration::from_micros(1000 + self.below(9000)))
     }
 
     /// Lets the client that is running now stand still.
@@ -238,13 +264,19 @@ impl Network {
         let mut sent = self.sent.lock().expect("no panic while logging");
         let (at, request) = (self.begun.elapsed(), request.clone());
         let number = sent.len();
-        sent.push(Sent { at, request, steps, fault, arrivals: Vec::new(), heard: None });
+        let (arrivals, heard, units) = (Vec::new(), None, BTreeMap::new());
+        sent.push(Sent { at, request, steps, fault, arrivals, heard, units });
         self.seam.logged(self, number, &sent[number]);
         number
     }
 
-    pub(crate) fn log_arrival(&self, number: usize, outcome: Outcome) {
-        self.log_more(number, |sent, at| sent.arrivals.push((at, outcome)));
+    pub(crate) fn log_arrival(&self, number: usize, outcome: Outcome, units: BTreeMap<String, Units>) {
+        self.log_more(number, |sent, at| {
+            sent.arrivals.push((at, outcome));
+            for (table, units) in units {
+                *sent.units.entry(table).or_default() += units;
+            }
+        });
     }
 
     pub(crate) fn log_heard(&self, number: usize, outcome: Outcome) {

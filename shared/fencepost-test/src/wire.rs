@@ -1,6 +1,7 @@
 //! One client's connection to the engine and the fate of its requests.
 
 use crate::answers::{self, error};
+use crate::capacity::{Answered, Throttled};
 use crate::connection::{Answer, Request, TRANSACTION, client_over, config, http_client};
 use crate::engine::is_read;
 use crate::fault::{Fault, Rival};
@@ -12,6 +13,8 @@ use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
 use aws_smithy_runtime_api::client::result::ConnectorError;
 use serde_json::{Value, json};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -110,22 +113,61 @@ impl Wire {
         (Message { request, signature, number, is_copy_of_refused: false, rival }, fault, is_silent)
     }
 
-    /// Lets the engine execute the request and notes the applied write.
+    /// Lets the engine execute the request, if its capacity and the transactions in flight let it, and notes the
+    /// applied write.
     fn deliver(&self, message: &Message) -> Answer {
         let (network, Message { request, number, .. }) = (&self.network, message);
         let steps = network.engine.steps_of(&request.operation, &request.body);
-        if let Some(refused) = network.holds.refuse(request, &steps) {
-            network.log_arrival(*number, Outcome::of(&refused));
-            return refused;
+        let throttled = network.capacities.throttled(request, &steps);
+        if throttled.iter().any(Option::is_some) {
+            return self.throttle(message, &throttled);
         }
+        let before = network.capacities.sizes(&network.engine, &steps);
+        let refused = network.holds.refuse(request, &steps);
         let replayed = request.token().is_some_and(|token| network.engine.remembers(token));
-        let answer = network.seam.arrives(network, request);
-        network.log_arrival(*number, Outcome::of(&answer));
+        let (answer, named) = refused.map_or_else(|| self.execute(request), |refused| (refused, 0.0));
+        let is_replay = replayed || answer.code() == Some("TransactionInProgressException");
+        let answered = Answered { request, answer: &answer, before, is_replay, named };
+        let units = network.capacities.take(&network.engine, &steps, &answered);
+        network.log_arrival(*number, Outcome::of(&answer), units);
         if answer.is_success() && !is_read(&request.operation) && !replayed {
             network.holds.hold(request, &steps);
             self.note(message);
         }
         answer
+    }
+
+    /// The answer to a request whose steps met these exhausted capacities. A batch is delivered without them.
+    fn throttle(&self, message: &Message, met: &[Option<Throttled>]) -> Answer {
+        let operation = &*message.request.operation;
+        if operation.starts_with("Batch") && met.iter().any(Option::is_none) {
+            return self.deliver_in_part(message.clone(), |_| met.iter().map(Option::is_some).collect());
+        }
+        let answer = if operation.starts_with("Transact") {
+            answers::cancelled_by_throttling(met)
+        } else {
+            answers::throttled(&met.iter().flatten().cloned().collect::<Vec<_>>())
+        };
+        self.network.log_arrival(message.number, Outcome::of(&answer), BTreeMap::new());
+        answer
+    }
+
+    /// The answer of the engine, and the units that it names for a `Query` or a `Scan`.
+    fn execute(&self, request: &Request) -> (Answer, f64) {
+        let (network, name) = (&self.network, "ReturnConsumedCapacity");
+        let mut asked = Cow::Borrowed(request);
+        let is_own = network.capacities.counts()
+            && ["Query", "Scan"].contains(&&*request.operation)
+            && request.body.get(name).is_none();
+        if is_own {
+            asked.to_mut().body[name] = json!("TOTAL");
+        }
+        let mut answer = network.seam.arrives(network, &asked);
+        let named = answer.body["ConsumedCapacity"]["CapacityUnits"].as_f64().unwrap_or_default();
+        if is_own && let Some(body) = answer.body.as_object_mut() {
+            body.remove("ConsumedCapacity");
+        }
+        (answer, named)
     }
 
     fn note(&self, message: &Message) {
@@ -194,7 +236,7 @@ impl Wire {
         }
         Some(match fault {
             Some(Fault::Dropped) => return None,
-            Some(Fault::Throttled) => error(400, "ThrottlingException"),
+            Some(Fault::Throttled) => self.throttled(&message.request),
             Some(Fault::Denied) => error(400, "AccessDeniedException"),
             Some(Fault::TransactionConflict) => self.meet_transactions(&message.request),
             Some(Fault::Conflict) => self.lose_race(&message),
@@ -218,7 +260,7 @@ impl Wire {
                 answers::mix_reasons(&mut answer.body, |count| network.some_of(count));
                 answer
             }
-            Some(Fault::Unprocessed) => self.deliver_in_part(message),
+            Some(Fault::Unprocessed) => self.deliver_in_part(message, |count| network.some_of(count)),
             Some(Fault::SecondCopy | Fault::CopiedAfter(_)) => {
                 let answer = self.deliver(&message);
                 let copy = Message { is_copy_of_refused: !answer.is_success(), ..message };
@@ -242,6 +284,11 @@ impl Wire {
         })
     }
 
+    fn throttled(&self, request: &Request) -> Answer {
+        let steps = self.network.engine.steps_of(&request.operation, &request.body);
+        answers::throttled(&steps.iter().map(|step| Throttled::by_partition(request, step)).collect::<Vec<_>>())
+    }
+
     fn meet_transactions(&self, request: &Request) -> Answer {
         if request.operation != TRANSACTION {
             return error(400, "TransactionConflictException");
@@ -258,19 +305,21 @@ impl Wire {
         }
         let steps = engine.steps_of(&message.request.operation, &message.request.body);
         let refused = answers::refused(&message.request, |step| engine.row_at(&steps[step].table, &steps[step].key));
-        self.network.log_arrival(message.number, Outcome::of(&refused));
+        self.network.log_arrival(message.number, Outcome::of(&refused), BTreeMap::new());
         refused
     }
 
-    /// Delivers some of the keys of a batch; the others come back as unprocessed. Where none is left, it is throttled.
-    fn deliver_in_part(&self, mut message: Message) -> Answer {
-        let left_out = answers::leave_out(&mut message.request.body, |count| self.network.some_of(count));
+    /// Delivers a batch without some of its members, which come back as unprocessed. Where none is left, it is
+    /// throttled.
+    fn deliver_in_part(&self, mut message: Message, some_of: impl Fn(usize) -> Vec<bool>) -> Answer {
+        let unprocessed = if is_read(&message.request.operation) { "UnprocessedKeys" } else { "UnprocessedItems" };
+        let left_out = answers::leave_out(&mut message.request.body, some_of);
         if message.request.body["RequestItems"].as_object().is_none_or(serde_json::Map::is_empty) {
             return error(400, "ProvisionedThroughputExceededException");
         }
         let mut answer = self.deliver(&message);
         if answer.is_success() {
-            answer.body["UnprocessedKeys"] = left_out;
+            answer.body[unprocessed] = left_out;
         }
         answer
     }

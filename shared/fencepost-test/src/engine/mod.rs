@@ -4,6 +4,7 @@
 //! timer and no other task of the test runs while it answers, so paused time stays paused on both.
 
 use crate::connection::{Answer, Request, body_of, client_over, operation_of, response};
+use crate::size::size_of_item;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
@@ -263,6 +264,13 @@ impl Engine {
     pub fn row_at(&self, table: &str, key: &Value) -> Value {
         let request = json!({"TableName": table, "Key": key, "ConsistentRead": true});
         self.raw("GetItem", &request)["Item"].take()
+    }
+
+    /// The size of the row of a step in bytes; 0 if there is none.
+    pub(crate) fn size_of_row(&self, step: &Step) -> usize {
+        let request = json!({"TableName": step.table, "Key": step.key, "ConsistentRead": true});
+        let (_, answer) = self.ask("GetItem", request.to_string().as_bytes());
+        size_of_item(&serde_json::from_str::<Value>(&answer).expect("answers are JSON")["Item"])
     }
 
     /// Removes the rows that have ended by their TTL attribute and the engine's clock. Gives how many there were.

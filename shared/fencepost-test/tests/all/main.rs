@@ -2,6 +2,7 @@
 #![allow(missing_docs, reason = "what a test is called says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "these are programs on the bare SDK")]
 
+mod capacity;
 mod clocks;
 mod counter;
 mod engine;
