@@ -2,7 +2,7 @@
 
 use crate::function::Variable;
 use crate::operation::{ID, Schema};
-use fencepost::{Add, Record, Settings, Timestamp};
+use fencepost::{Edit, Record, Settings, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// The table of products.
@@ -33,7 +33,7 @@ pub const SHORT_LINES: Schema = Schema::Named(
 
 /// The value of one product. Its id is the key. Many orders may take one product at once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
-#[record(key = "productId", settings = Settings::own().remembered_writes(64).add_window(32))]
+#[record(key = "productId", settings = Settings::own().remembered_writes(64).edit_window(32))]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
     /// The stock: 0 to [`MAX_STOCK`].
@@ -87,15 +87,15 @@ impl Product {
 
     /// The same change as an add, which needs no version. So it conflicts with no other add.
     #[must_use]
-    pub fn add(&self, by: i64, now: Timestamp) -> Add {
+    pub fn edit(&self, by: i64, now: Timestamp) -> Edit {
         let low = self.low_stock_at;
         let bands = [
             (i64::MIN..=0, Status::OutOfStock),
             (1..=low, Status::LowStock),
             (low.saturating_add(1)..=MAX_STOCK, Status::InStock),
         ];
-        let add = Add::to("stock", by, 0..=MAX_STOCK).bands("status", "stock", bands);
-        add.only_if("lowStockAt", &low).set("updatedAt", &now)
+        let edit = Edit::add("stock", by, 0..=MAX_STOCK).bands("status", "stock", bands);
+        edit.only_if("lowStockAt", &low).stamp("updatedAt", &now)
     }
 }
 

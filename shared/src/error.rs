@@ -195,7 +195,7 @@ impl<T, R: fmt::Debug> fmt::Debug for VersionError<T, R> {
 mod tests {
     use super::*;
     use crate::listing::InvalidCursor;
-    use crate::table::{Exists, NotAdded};
+    use crate::table::{Exists, NotEdited};
     use crate::version::{Incarnation, ItemVersion, Version};
 
     /// A value without `Debug` and without `Display`.
@@ -215,7 +215,7 @@ mod tests {
             chained(Error::Refused(Exists(Box::new(current())))),
             chained(Error::Refused(InvalidCursor)),
             chained(UpdateError::<&str>::NotFound),
-            chained(UpdateError::Refused(NotAdded::OutOfRange(Box::new(current())))),
+            chained(UpdateError::Refused(NotEdited::OutOfRange(Box::new(current())))),
             chained(VersionError::<Secret>::NotFound),
             chained(VersionError::<Secret, &str>::Conflict(Box::new(current()))),
             chained(IdempotencyError::<&str>::KeyReused),
@@ -232,7 +232,7 @@ mod tests {
         let shown = [
             format!("{:?}", VersionError::<Secret>::Conflict(Box::new(current()))),
             format!("{:?}", Error::Refused(Exists(Box::new(current())))),
-            format!("{:?}", UpdateError::Refused(NotAdded::NotANumber(Box::new(current())))),
+            format!("{:?}", UpdateError::Refused(NotEdited::NotANumber(Box::new(current())))),
         ];
         for shown in shown {
             assert!(shown.contains("Version(7)"), "{shown}");
@@ -243,9 +243,9 @@ mod tests {
     fn a_refused_add_says_why() {
         let item = || Box::new(current());
         for (refused, name, why) in [
-            (NotAdded::OutOfRange(item()), "OutOfRange(", "outside the bounds"),
-            (NotAdded::NotANumber(item()), "NotANumber(", "has no such number"),
-            (NotAdded::NotAsDemanded(item()), "NotAsDemanded(", "is not as demanded"),
+            (NotEdited::OutOfRange(item()), "OutOfRange(", "outside the bounds"),
+            (NotEdited::NotANumber(item()), "NotANumber(", "has no such number"),
+            (NotEdited::NotAsDemanded(item()), "NotAsDemanded(", "is not as demanded"),
         ] {
             let (shown, said) = (format!("{refused:?}"), refused.to_string());
             assert!(shown.starts_with(name) && said.contains(why), "{shown}: {said}");

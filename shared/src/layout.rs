@@ -12,14 +12,14 @@ use std::ops::Deref;
 /// use fencepost::{Names, Settings};
 ///
 /// /// Only this program writes, to hot items.
-/// const HOT: Settings = Settings::own().remembered_writes(64).add_window(32);
+/// const HOT: Settings = Settings::own().remembered_writes(64).edit_window(32);
 /// /// Programs with `PynamoDB` write too.
 /// const SHARED: Settings =
 ///     Settings::without_ttl().shared_with_versioned_writers().swept().names(Names::DEFAULT.version("version"));
 /// ```
 ///
 /// `docs/adoption.md` lists the settings that a library needs, with the promises under each. All programs that use this
-/// crate on one table have the same settings. Only [`Settings::add_window`] may differ.
+/// crate on one table have the same settings. Only [`Settings::edit_window`] may differ.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     pub(crate) names: Names,
@@ -101,7 +101,7 @@ impl Settings {
         Settings { first_version: version, ..self }
     }
 
-    /// Sets how many commits a row remembers the id of a write: R, from the [add window](Settings::add_window) to 128, and
+    /// Sets how many commits a row remembers the id of a write: R, from the [add window](Settings::edit_window) to 128, and
     /// 16 by default. Every program that writes the table must use the same number, or a change may be applied twice.
     ///
     /// After a lost answer, the resend learns the outcome of the first send while the row remembers it. Later, the
@@ -119,7 +119,7 @@ impl Settings {
     /// [remembered writes](Settings::remembered_writes) less the commits in the time that a lost answer takes to be
     /// noticed.
     #[must_use]
-    pub const fn add_window(self, versions: u64) -> Self {
+    pub const fn edit_window(self, versions: u64) -> Self {
         Settings { window: versions, ..self }
     }
 
@@ -255,14 +255,14 @@ impl Deref for Layout {
 impl Layout {
     /// A table of which only the partition key is known. No add is late in it.
     pub(crate) const fn of_key(partition_key: &'static str) -> Self {
-        let settings = Settings::own().add_window(1);
+        let settings = Settings::own().edit_window(1);
         Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, settings }
     }
 
     /// Refuses impossible settings when the program is compiled.
     pub(crate) const fn checked(self) -> Self {
         let Settings { names, first_version, remembered, window, regions, .. } = self.settings;
-        assert!(1 <= window && window <= remembered, "add_window is 1 to remembered_writes");
+        assert!(1 <= window && window <= remembered, "edit_window is 1 to remembered_writes");
         assert!(remembered <= 128, "remembered_writes is at most 128");
         assert!(first_version >= 1, "first_version is at least 1");
         assert!(first_version < 1 << 52, "first_version leaves no room for later versions");
@@ -344,16 +344,16 @@ mod tests {
         for layout in [
             LAYOUT,
             Layout { expires_at: Some("endsAt"), ..LAYOUT },
-            with(Settings::own().remembered_writes(128).add_window(128)),
-            with(Settings::own().remembered_writes(1).add_window(1)),
+            with(Settings::own().remembered_writes(128).edit_window(128)),
+            with(Settings::own().remembered_writes(1).edit_window(1)),
             with(Settings::own().first_version((1 << 52) - 1)),
             named(Names::DEFAULT.version("version")),
         ] {
             layout.checked();
         }
         for (layout, complaint) in [
-            (with(Settings::own().add_window(0)), "add_window is"),
-            (with(Settings::own().add_window(17)), "add_window is"),
+            (with(Settings::own().edit_window(0)), "edit_window is"),
+            (with(Settings::own().edit_window(17)), "edit_window is"),
             (with(Settings::own().remembered_writes(129)), "at most 128"),
             (with(Settings::own().first_version(0)), "at least 1"),
             (with(Settings::own().first_version(1 << 52)), "no room"),

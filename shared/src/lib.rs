@@ -1,7 +1,7 @@
 //! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
 //! An operation reads an item, decides, and writes on the condition that the item is unchanged. An [`Add`] changes
-//! numbers within bounds and demands no exact version: it conflicts only if the row moves on by [`Settings::add_window`]
+//! numbers within bounds and demands no exact version: it conflicts only if the row moves on by [`Settings::edit_window`]
 //! versions before it arrives. Each change leaves its id in the item. If an answer is lost, the same write is sent
 //! again. The id in a refusal tells whether the first send was applied. `DESIGN.md` argues why that is exact.
 //!
@@ -52,14 +52,14 @@
 //! An add needs no version, so many callers can change one item at once:
 //!
 //! ```
-//! # use fencepost::{Add, Record, Store, Table};
+//! # use fencepost::{Edit, Record, Store, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Debug, Serialize, Deserialize, Record)]
 //! # #[record(key = "accountId")]
 //! # struct Account { balance: u64 }
 //! async fn deposit(store: &Store, id: &str) -> Result<(), Box<dyn std::error::Error>> {
 //!     let accounts: Table<Account> = store.table("Accounts");
-//!     accounts.add(id, &Add::to("balance", 7, 0..=1_000_000)).await?;
+//!     accounts.edit(id, &Edit::add("balance", 7, 0..=1_000_000)).await?;
 //!     Ok(())
 //! }
 //! ```
@@ -156,7 +156,7 @@
 //! `docs/adoption.md` lists the settings that a library needs, with the promises beside it.
 //!
 //! Programs that use this crate on one table must have the same stored format (2) and the same settings in their
-//! `Record`s. Only [`Settings::add_window`] may differ, and a build may know fewer attributes than another one.
+//! `Record`s. Only [`Settings::edit_window`] may differ, and a build may know fewer attributes than another one.
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see
 //! [`maintenance::Task::Restamp`] and the section "Restore" of `docs/operations.md`.
@@ -270,7 +270,7 @@ pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
-pub use table::{Add, AddPath, Added, Bounds, Exists, Key, KeyPart, NotAdded, Record, Table};
+pub use table::{AttributePath, Bounds, Edit, Edited, Exists, Key, KeyPart, NotEdited, Record, Table};
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};

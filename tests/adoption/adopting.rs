@@ -6,8 +6,8 @@ use super::world::{
     put, row, set, update, with_foreign,
 };
 use crate::harness::engine::{Engine, is_read};
-use fencepost::testing::add_or_update;
-use fencepost::{Add, Failure, Incarnation, NotAdded, Store, Table, UpdateError, Version, VersionError};
+use fencepost::testing::edit_or_update;
+use fencepost::{Edit, Failure, Incarnation, NotEdited, Store, Table, UpdateError, Version, VersionError};
 use serde_json::{Value, json};
 
 /// The versions in a row of another program: none yet, 0 and any other.
@@ -40,17 +40,17 @@ async fn change<S: Setup>(engine: &Engine, table: &Table<Account<S>>, change: Ch
     let key = key();
     let at = get(table).await.expect("an account").at;
     engine.take_log();
-    let add = |most| Add::to("balance", 7, 0..=most);
+    let add = |most| Edit::add("balance", 7, 0..=most);
     match change {
         Change::Update => table.update_with_retry(&key, deposit(7)).await.expect("an account").version(),
         Change::UpdateAtVersion => table.update_at_version(&key, at, deposit(7)).await.expect("that version").version(),
-        Change::Add => table.add(&key, &add(1000)).await.expect("within the bounds").at.version,
+        Change::Add => table.edit(&key, &add(1000)).await.expect("within the bounds").at.version,
         Change::AddOrUpdate => {
             let refuse = |_: &Account<S>| Err(());
-            add_or_update(table, &key, &add(1000), refuse).await.expect("within the bounds").version()
+            edit_or_update(table, &key, &add(1000), refuse).await.expect("within the bounds").version()
         }
         Change::UpdateInsteadOfAdd => {
-            add_or_update(table, &key, &add(5), deposit(7)).await.expect("an account").version()
+            edit_or_update(table, &key, &add(5), deposit(7)).await.expect("an account").version()
         }
         Change::Delete => table.delete(&key).await.expect("an account"),
         Change::DeleteAtVersion => table.delete_at_version(&key, at).await.expect("that version"),
@@ -142,8 +142,8 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
     let refuse = |_: &Account<Shared>| Err("no");
     let refused = table.update_with_retry(&key(), refuse).await.expect_err("a refusal");
     assert!(kept.at.incarnation.is_foreign() && matches!(refused, UpdateError::Refused("no")));
-    let refused = table.add(&key(), &Add::to("balance", -51, 0..=100)).await.expect_err("too little");
-    assert!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.at == kept.at));
+    let refused = table.edit(&key(), &Edit::add("balance", -51, 0..=100)).await.expect_err("too little");
+    assert!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.at == kept.at));
     assert_eq!((engine.take_counts(), row(&engine)), ((3, 0), foreign(50, Some(7))));
 }
 
@@ -241,7 +241,7 @@ async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more
     update(&table, 7).await.expect("an account");
     assert_eq!(engine.take_counts(), (1, 1));
     for counts in [(1, 1), (0, 1)] {
-        table.add(&key(), &Add::to("balance", 1, 0..=100)).await.expect("within the bounds");
+        table.edit(&key(), &Edit::add("balance", 1, 0..=100)).await.expect("within the bounds");
         assert_eq!(engine.take_counts(), counts, "the first add is cold, the second warm");
     }
     let at = get(&table).await.expect("an account").at;
@@ -287,19 +287,19 @@ async fn a_client_adopts_a_remembered_item_without_a_read() {
     engine.take_log();
     update(&table, 7).await.expect("an account");
     assert_eq!((engine.take_counts(), row(&engine)), ((0, 1), adopted(&engine, Some(7), foreign(57, None))));
-    table.add(&key(), &Add::to("balance", 3, 0..=100)).await.expect("within the bounds");
+    table.edit(&key(), &Edit::add("balance", 3, 0..=100)).await.expect("within the bounds");
     assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 1), number(60)));
     put(&engine, &foreign(50, Some(7)));
     get(&table).await.expect("an account");
     engine.take_log();
-    table.add(&key(), &Add::to("balance", 3, 0..=100)).await.expect("within the bounds");
+    table.edit(&key(), &Edit::add("balance", 3, 0..=100)).await.expect("within the bounds");
     assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 1), number(53)));
     // Without memory of the item, an add to a foreign row reads it, because its version alone does not tell it.
     put(&engine, &foreign(50, Some(7)));
     let other: Table<Account<Shared>> = Store::new(&engine.client()).table(TABLE);
     get(&other).await.expect("an account");
     engine.take_log();
-    other.add(&key(), &Add::to("balance", 3, 0..=100)).await.expect("within the bounds");
+    other.edit(&key(), &Edit::add("balance", 3, 0..=100)).await.expect("within the bounds");
     let asked: Vec<_> = engine.take_log().iter().map(|asked| is_read(&asked.operation)).collect();
     assert_eq!(asked, [true, false]);
 }

@@ -6,7 +6,7 @@ use super::world::{
 };
 use crate::harness::clients::{Reply, Way, client_that, client_whose, lost};
 use crate::harness::engine::{Asked, Engine, store};
-use fencepost::{Add, Bounds, Error, Failure, NotAdded, Number, Reads, Store, Table, UpdateError};
+use fencepost::{Bounds, Edit, Error, Failure, NotEdited, Number, Reads, Store, Table, UpdateError};
 use serde_json::{Value, json};
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -15,8 +15,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep_until};
 
-fn add(by: i64) -> Add {
-    Add::to("balance", by, 0..=1000)
+fn add(by: i64) -> Edit {
+    Edit::add("balance", by, 0..=1000)
 }
 
 /// The writes of a log, each of which must be a transaction of one step with a token. Gives the steps.
@@ -58,7 +58,7 @@ async fn every_write_is_a_transaction_of_one_step_that_demands_each_declared_val
     assert_eq!(costs(1, "an update").1[":d0"], number(57));
     table.update_at_version(&key(), at, deposit(1)).await.expect("that version");
     assert_eq!(costs(1, "an update at a version").1[":d0"], number(64));
-    let added = table.add(&key(), &add(5)).await.expect("within the bounds");
+    let added = table.edit(&key(), &add(5)).await.expect("within the bounds");
     assert_eq!(added.item.expect("it was read again").value, account(70));
     assert_eq!(costs(2, "an add, which a transaction does not show").1[":d0"], number(65));
     table.delete_at_version(&key(), added.at).await.expect("that version");
@@ -205,7 +205,7 @@ async fn a_version_that_falls_is_a_conflict_and_no_corruption() {
 
     let engine = adopted().await;
     let table: Table<Account<Anybody>> = Store::new(&lowered_once(&engine)).table(TABLE);
-    let added = table.add(&key(), &add(7)).await.expect("within the bounds");
+    let added = table.edit(&key(), &add(7)).await.expect("within the bounds");
     assert_eq!((added.item.expect("it was read").value.balance, added.at.version.get()), (87, 2));
 
     let engine = adopted().await;
@@ -236,7 +236,7 @@ async fn a_deleted_row_that_another_program_makes_again_takes_every_change() {
     assert_eq!(get(&table).await.expect("alive again").value, account(30));
     assert_eq!(update(&table, 5).await.expect("an account").value, account(35));
     let (_, table) = alive().await;
-    let added = table.add(&key(), &add(5)).await.expect("within the bounds");
+    let added = table.edit(&key(), &add(5)).await.expect("within the bounds");
     assert_eq!(added.item.expect("it was read").value, account(35));
     let (engine, table) = alive().await;
     table.delete(&key()).await.expect("an account");
@@ -262,7 +262,7 @@ async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_ri
                 put(&engine, &row);
             }
             if is_add {
-                table.add(&key(), &add(1)).await.map(drop).expect("within the bounds");
+                table.edit(&key(), &add(1)).await.map(drop).expect("within the bounds");
             } else {
                 update(&table, 1).await.map(drop).expect("an account");
             }
@@ -281,7 +281,7 @@ async fn adds_at_once_are_each_applied_once_and_each_demands_values_that_were_re
     let adds = (0..8).map(|_| {
         let table = table.clone();
         async move {
-            table.add(&key(), &add(1)).await.map(drop).map_err(|error: UpdateError<NotAdded<_>>| error.to_string())
+            table.edit(&key(), &add(1)).await.map(drop).map_err(|error: UpdateError<NotEdited<_>>| error.to_string())
         }
     });
     let mut tasks = tokio::task::JoinSet::new();
@@ -310,10 +310,10 @@ async fn an_add_that_is_refused_for_other_values_starts_from_them_and_one_out_of
         });
         let table: Table<Account<Anybody>> = Store::new(&client).table(TABLE);
         let [low, high] = ["58.5", "99.5"].map(|bound| Number::parse(bound).expect("a number"));
-        let added = table.add(&key(), &Add::to("balance", 1, Bounds::Before(low, high))).await;
+        let added = table.edit(&key(), &Edit::add("balance", 1, Bounds::Before(low, high))).await;
         match added {
             Ok(added) => assert_eq!(added.item.map(|item| item.value), result.map(account)),
-            Err(UpdateError::Refused(NotAdded::OutOfRange(current))) => {
+            Err(UpdateError::Refused(NotEdited::OutOfRange(current))) => {
                 assert_eq!((current.value, result), (account(57), None));
             }
             Err(other) => panic!("{other}"),

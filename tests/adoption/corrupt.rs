@@ -6,7 +6,7 @@ use super::world::{
     Account, Alone, KEY, Setup, Shared, TABLE, account, accounts, deposit, engine, foreign, get, key, number, put, row,
 };
 use crate::harness::engine::Engine;
-use fencepost::{Add, Error, Failure, Reads, Table, UpdateError};
+use fencepost::{Edit, Error, Failure, Reads, Table, UpdateError};
 use proptest::prelude::*;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Map, Value, json};
@@ -47,8 +47,8 @@ async fn refusal<S: Setup>(engine: &Engine, table: &Table<Account<S>>) -> Option
     let UpdateError::Failed(deleted) = table.delete(&key).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
-    let add = Add::to("balance", 1, 0..=100);
-    let UpdateError::Failed(added) = table.add(&key, &add).await.expect_err("a corrupt row") else {
+    let add = Edit::add("balance", 1, 0..=100);
+    let UpdateError::Failed(added) = table.edit(&key, &add).await.expect_err("a corrupt row") else {
         panic!("it is not usable")
     };
     let Error::Failed(created) = table.create(&key, &account(1)).await.expect_err("a corrupt row") else {
@@ -161,12 +161,12 @@ async fn a_version_that_cannot_rise_is_read_and_every_change_is_refused_before_i
         let table = accounts::<Shared>(&engine);
         let read = get(&table).await.expect("an account");
         engine.take_log();
-        let add = Add::to("balance", 1, 0..=100);
+        let add = Edit::add("balance", 1, 0..=100);
         let said = [
             super::world::update(&table, 1).await.expect_err("it cannot rise").to_string(),
             table.delete(&key()).await.expect_err("it cannot rise").to_string(),
             table.delete_at_version(&key(), read.at).await.expect_err("it cannot rise").to_string(),
-            table.add(&key(), &add).await.expect_err("it cannot rise").to_string(),
+            table.edit(&key(), &add).await.expect_err("it cannot rise").to_string(),
         ];
         assert!(said.iter().all(|said| said.contains("version is so close to 2^53 - 1")), "{said:?}");
         assert_eq!((engine.take_counts().1, row(&engine)), (0, stored));

@@ -6,7 +6,7 @@ use super::world::{
 };
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
-use fencepost::{Add, Error, Exists, Failure, ItemVersion, NotAdded, Store, Table, UpdateError, VersionError};
+use fencepost::{Edit, Error, Exists, Failure, ItemVersion, NotEdited, Store, Table, UpdateError, VersionError};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
@@ -94,7 +94,7 @@ async fn a_tombstone_of_an_older_build_has_only_a_time_and_is_believed() {
     let (engine, table, _) = with_account::<Shared>().await;
     set(&engine, &[("_purgeAt", number(1_800_000_000)), ("version", number(2))]);
     assert_eq!(get(&table).await, None);
-    let added = table.add(&key(), &Add::to("balance", 1, 0..=100)).await.expect_err("a tombstone");
+    let added = table.edit(&key(), &Edit::add("balance", 1, 0..=100)).await.expect_err("a tombstone");
     assert!(matches!(added, UpdateError::NotFound));
     table.create(&key(), &account(7)).await.expect("only a tombstone");
     assert!(row(&engine)["_purgeAt"].is_null());
@@ -115,7 +115,7 @@ async fn is_alive_again<S: Setup>() {
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [Value::Null, number(4)]));
             }
             "add" => {
-                table.add(&key(), &Add::to("balance", 5, 0..=100)).await.expect("within the bounds");
+                table.edit(&key(), &Edit::add("balance", 5, 0..=100)).await.expect("within the bounds");
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [number(2), number(4)]), "an old mark");
                 assert_eq!(get(&table).await.expect("alive").value, account(35));
             }
@@ -180,14 +180,14 @@ async fn a_version_checked_create_of_another_program_is_refused_by_a_tombstone()
 /// Changes between the sends of an add: `writes` says how many sends came before.
 async fn lost_add(
     happens: impl Fn(&Engine, usize) + Send + Sync + 'static,
-) -> (Engine, Table<Account<Shared>>, Result<(), UpdateError<NotAdded<Account<Shared>>>>) {
+) -> (Engine, Table<Account<Shared>>, Result<(), UpdateError<NotEdited<Account<Shared>>>>) {
     let (engine, table, at) = with_account::<Shared>().await;
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         happens(engine, writes);
         if writes == 0 { lost() } else { engine.answer(operation, body) }
     });
-    let add = Add::to("balance", 7, 0..=100).seen(at);
-    let added = Store::new(&client).table::<Account<Shared>>(TABLE).add(&key(), &add).await;
+    let add = Edit::add("balance", 7, 0..=100).seen(at);
+    let added = Store::new(&client).table::<Account<Shared>>(TABLE).edit(&key(), &add).await;
     (engine, table, added.map(drop))
 }
 
@@ -316,7 +316,7 @@ async fn a_late_copy_of_a_change_of_a_removed_row_is_refused_also_by_the_row_tha
     });
     let other: Table<Account<Removed>> = Store::new(&client).table(TABLE);
     update(&other, 1).await.expect("an account");
-    other.add(&key(), &Add::to("balance", 1, 0..=100)).await.expect("within the bounds");
+    other.edit(&key(), &Edit::add("balance", 1, 0..=100)).await.expect("within the bounds");
     table.delete(&key()).await.expect("an account");
     let sent = sent.lock().expect("no panic").clone();
     assert_eq!(sent.len(), 2);

@@ -7,7 +7,7 @@ use super::world::{
 };
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
-use fencepost::{Add, Error, Failure, Reads, Store, Table};
+use fencepost::{Edit, Error, Failure, Reads, Store, Table};
 use serde_json::{Value, json};
 
 /// The step of a transaction on the account. Beside it, the transaction creates another account.
@@ -45,7 +45,7 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), Error<()>
             }
             (Step::Check, Some(_)) => attempt.check(one)?,
             (Step::BareAdd | Step::AnchorAdd, _) => {
-                attempt.add(one, &Add::to("balance", 7, 0..=1000))?;
+                attempt.edit(one, &Edit::add("balance", 7, 0..=1000))?;
             }
             (_, None) => return Err(Error::Refused(())),
         }
@@ -163,7 +163,7 @@ async fn transact_up_to(client: &Client, most: i64) -> Result<(), Error<()>> {
     let mut reads = Reads::new();
     let one = reads.item("one", &store.table::<Account<Alone>>(TABLE), key());
     let done = store.transact_with_retry(reads, |attempt| {
-        attempt.add(one, &Add::to("balance", 7, 0..=most))?;
+        attempt.edit(one, &Edit::add("balance", 7, 0..=most))?;
         Ok(())
     });
     done.await

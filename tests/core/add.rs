@@ -5,7 +5,7 @@ use crate::harness::clients::{Way, client_that, client_whose, client_whose_first
 use crate::harness::engine::{Engine, number};
 use fencepost::testing::slow_round_trips;
 use fencepost::{
-    Add, Bounds, Call, Deadline, Failure, ItemVersion, Key, NotAdded, Number, Record, Rng, Settings, Store, Table,
+    Bounds, Call, Deadline, Edit, Failure, ItemVersion, Key, NotEdited, Number, Record, Rng, Settings, Store, Table,
     UpdateError, Versioned,
 };
 use serde::{Deserialize, Serialize};
@@ -29,12 +29,12 @@ pub struct Shelf {
 impl Record for Shelf {
     const PARTITION_KEY: &'static str = "shelfId";
     const ATTRIBUTES: &'static [&'static str] = &["stock", "status", "counts", "note"];
-    const SETTINGS: Settings = Settings::own().remembered_writes(8).add_window(4);
+    const SETTINGS: Settings = Settings::own().remembered_writes(8).edit_window(4);
 }
 
 /// Takes or gives stock. Below 10, the status is `low`.
-pub fn stock(by: i64) -> Add {
-    Add::to("stock", by, 0..=MAX).bands("status", "stock", [(0..=9, "low"), (10..=MAX, "high")])
+pub fn stock(by: i64) -> Edit {
+    Edit::add("stock", by, 0..=MAX).bands("status", "stock", [(0..=9, "low"), (10..=MAX, "high")])
 }
 
 fn shelf(stock: i64) -> Shelf {
@@ -84,7 +84,7 @@ async fn a_cold_add_costs_a_read_and_a_write_and_a_warm_one_a_write() {
     let (engine, key, _) = with_shelf().await;
     let table = table(&engine);
     for (by, left, counts) in [(-5, 45, (1, 1)), (-30, 15, (0, 1)), (100, 115, (0, 1))] {
-        let added = table.add(&key, &stock(by)).await.expect("within the bounds");
+        let added = table.edit(&key, &stock(by)).await.expect("within the bounds");
         assert_eq!(added.item, Some(Versioned { value: shelf(left), at: added.at }));
         assert_eq!(engine.take_counts(), counts, "{by}");
     }
@@ -94,7 +94,7 @@ async fn a_cold_add_costs_a_read_and_a_write_and_a_warm_one_a_write() {
 #[tokio::test]
 async fn an_add_at_a_state_that_the_caller_has_seen_needs_no_read() {
     let (engine, key, at) = with_shelf().await;
-    table(&engine).add(&key, &stock(1).seen(at)).await.expect("within the bounds");
+    table(&engine).edit(&key, &stock(1).seen(at)).await.expect("within the bounds");
     assert_eq!((stock_of(&engine), engine.take_counts()), (51, (0, 1)));
 }
 
@@ -103,18 +103,18 @@ async fn what_would_pass_a_bound_or_64_bits_is_refused_with_the_item_in_one_requ
     let (engine, key, at) = with_shelf().await;
     let within = [-51, 951, i64::MIN, i64::MAX].map(stock);
     let any = ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"];
-    let any = any.map(|by| Add::to("stock", Number::parse(by).expect("a number"), ..));
+    let any = any.map(|by| Edit::add("stock", Number::parse(by).expect("a number"), ..));
     for add in within.into_iter().chain(any) {
         let add = add.seen(at);
-        let refused = table(&engine).add(&key, &add).await.expect_err("out of bounds");
+        let refused = table(&engine).edit(&key, &add).await.expect_err("out of bounds");
         assert!(
-            matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value == shelf(50)),
+            matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.value == shelf(50)),
             "{add:?}"
         );
         assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{add:?}");
     }
-    let thousand = Add::to("stock", Number::parse("1e3").expect("a number"), 0..=2000).seen(at);
-    table(&engine).add(&key, &thousand).await.expect("within the bounds");
+    let thousand = Edit::add("stock", Number::parse("1e3").expect("a number"), 0..=2000).seen(at);
+    table(&engine).edit(&key, &thousand).await.expect("within the bounds");
     assert_eq!(stock_of(&engine), 1050);
 }
 
@@ -122,12 +122,12 @@ async fn what_would_pass_a_bound_or_64_bits_is_refused_with_the_item_in_one_requ
 async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
     let (engine, key, at) = with_shelf().await;
     // This client does not know the stock and guesses the last band.
-    let added = table(&engine).add(&key, &stock(-45).seen(at)).await.expect("within the bounds");
+    let added = table(&engine).edit(&key, &stock(-45).seen(at)).await.expect("within the bounds");
     assert_eq!(added.item.map(|item| item.value), Some(shelf(5)));
     assert_eq!(engine.take_counts(), (0, 2));
     let remembering = table(&engine).remembering_items();
     for (by, counts) in [(1, (1, 1)), (1, (0, 1)), (50, (0, 1)), (-50, (0, 1))] {
-        remembering.add(&key, &stock(by)).await.expect("within the bounds");
+        remembering.edit(&key, &stock(by)).await.expect("within the bounds");
         assert_eq!(engine.take_counts(), counts, "what is remembered tells the band: {by}");
     }
 }
@@ -135,31 +135,31 @@ async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
 #[tokio::test]
 async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
     let (engine, key, _) = with_shelf().await;
-    let sell = |count: i64, most: i64| stock(-count).and_to(["counts", "sold"], count, 0..=most);
+    let sell = |count: i64, most: i64| stock(-count).and_add(["counts", "sold"], count, 0..=most);
     let table = table(&engine);
-    let sold = table.add(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("an item");
+    let sold = table.edit(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("an item");
     assert_eq!((sold.value.stock, sold.value.counts["sold"]), (47, 3));
-    let refused = table.add(&key, &sell(8, 10)).await.expect_err("out of bounds");
-    assert!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value.stock == 47));
-    let refused = table.add(&key, &Add::to(["counts", "lost"], 1, ..)).await.expect_err("no such number");
-    assert!(matches!(refused, UpdateError::Refused(NotAdded::NotANumber(_))), "{refused:?}");
-    let refused = table.add(&key, &Add::to("status", 1, ..)).await.expect_err("a text");
-    assert!(matches!(refused, UpdateError::Refused(NotAdded::NotANumber(_))), "{refused:?}");
+    let refused = table.edit(&key, &sell(8, 10)).await.expect_err("out of bounds");
+    assert!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.value.stock == 47));
+    let refused = table.edit(&key, &Edit::add(["counts", "lost"], 1, ..)).await.expect_err("no such number");
+    assert!(matches!(refused, UpdateError::Refused(NotEdited::NotANumber(_))), "{refused:?}");
+    let refused = table.edit(&key, &Edit::add("status", 1, ..)).await.expect_err("a text");
+    assert!(matches!(refused, UpdateError::Refused(NotEdited::NotANumber(_))), "{refused:?}");
 }
 
 #[tokio::test]
 async fn an_add_sets_and_demands_other_attributes() {
     let (engine, key, _) = with_shelf().await;
     let table = table(&engine);
-    let first = Add::to("stock", 1, ..).set("note", &"first").only_without("note");
-    table.add(&key, &first).await.expect("no note yet");
+    let first = Edit::add("stock", 1, ..).and_set("note", &"first").only_without("note");
+    table.edit(&key, &first).await.expect("no note yet");
     assert_eq!(row(&engine)["note"]["S"], "first");
-    let refused = table.add(&key, &first).await.expect_err("there is a note");
-    assert!(matches!(refused, UpdateError::Refused(NotAdded::NotAsDemanded(_))), "{refused:?}");
-    let demands = |status: &str| Add::to("stock", 1, ..).only_if("status", &status);
-    table.add(&key, &demands("high")).await.expect("as demanded");
-    let refused = table.add(&key, &demands("low")).await.expect_err("not as demanded");
-    assert!(matches!(refused, UpdateError::Refused(NotAdded::NotAsDemanded(_))), "{refused:?}");
+    let refused = table.edit(&key, &first).await.expect_err("there is a note");
+    assert!(matches!(refused, UpdateError::Refused(NotEdited::NotAsDemanded(_))), "{refused:?}");
+    let demands = |status: &str| Edit::add("stock", 1, ..).only_if("status", &status);
+    table.edit(&key, &demands("high")).await.expect("as demanded");
+    let refused = table.edit(&key, &demands("low")).await.expect_err("not as demanded");
+    assert!(matches!(refused, UpdateError::Refused(NotEdited::NotAsDemanded(_))), "{refused:?}");
     assert_eq!(stock_of(&engine), 52);
 }
 
@@ -167,15 +167,15 @@ async fn an_add_sets_and_demands_other_attributes() {
 async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sent() {
     let (engine, key, at) = with_shelf().await;
     for add in [
-        Add::to("price", 1, ..),
-        Add::to("_version", 1, ..),
-        Add::to([""; 0], 1, ..),
-        stock(1).set("price", &1),
-        Add::to("stock", 1, ..).bands("status", "stock", Vec::<(RangeInclusive<i64>, &str)>::new()),
-        Add::to("stock", 1, ..).bands("status", "price", [(0..=9, "low")]),
-        Add::to("stock", Number::parse("0.5").expect("a number"), ..).bands("status", "stock", [(0..=9, "low")]),
+        Edit::add("price", 1, ..),
+        Edit::add("_version", 1, ..),
+        Edit::add([""; 0], 1, ..),
+        stock(1).and_set("price", &1),
+        Edit::add("stock", 1, ..).bands("status", "stock", Vec::<(RangeInclusive<i64>, &str)>::new()),
+        Edit::add("stock", 1, ..).bands("status", "price", [(0..=9, "low")]),
+        Edit::add("stock", Number::parse("0.5").expect("a number"), ..).bands("status", "stock", [(0..=9, "low")]),
     ] {
-        let refused = table(&engine).add(&key, &add.seen(at)).await.expect_err("not allowed");
+        let refused = table(&engine).edit(&key, &add.seen(at)).await.expect_err("not allowed");
         assert!(matches!(refused, UpdateError::Failed(Failure::InvalidRecord { .. })), "{refused:?}");
     }
     assert_eq!(engine.take_counts(), (0, 0));
@@ -187,7 +187,7 @@ async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it()
     for (commits, writes) in [(0, 1), (3, 1), (4, 2), (7, 2), (8, 2), (100, 2)] {
         let (engine, key, at) = with_shelf().await;
         rivals(&engine, commits);
-        let added = table(&engine).add(&key, &stock(1).seen(at)).await.expect("within the bounds");
+        let added = table(&engine).edit(&key, &stock(1).seen(at)).await.expect("within the bounds");
         assert_eq!(added.at.version.get(), 2 + commits as u64);
         assert_eq!((stock_of(&engine), engine.take_counts()), (51, (0, writes)), "after {commits} commits");
     }
@@ -198,7 +198,7 @@ async fn lost_then(
     commits: usize,
     applied: bool,
     by: i64,
-) -> (Engine, Result<Option<Shelf>, UpdateError<NotAdded<Shelf>>>) {
+) -> (Engine, Result<Option<Shelf>, UpdateError<NotEdited<Shelf>>>) {
     let (engine, key, at) = with_shelf().await;
     let client = client_whose_first_write(&engine, move |engine, operation, body| {
         if applied {
@@ -207,7 +207,7 @@ async fn lost_then(
         rivals(engine, commits);
         lost()
     });
-    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(by).seen(at)).await;
+    let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(by).seen(at)).await;
     (engine, added.map(|added| added.item.map(|item| item.value)))
 }
 
@@ -234,11 +234,11 @@ async fn an_add_that_landed_is_found_while_its_id_is_remembered_and_unknown_neve
 #[tokio::test(start_paused = true)]
 async fn a_refusal_after_a_lost_answer_burns_the_add_so_that_its_late_copy_is_refused() {
     let (engine, refused) = lost_then(0, false, -51).await;
-    assert!(matches!(refused, Err(UpdateError::Refused(NotAdded::OutOfRange(current))) if current.value == shelf(50)));
+    assert!(matches!(refused, Err(UpdateError::Refused(NotEdited::OutOfRange(current))) if current.value == shelf(50)));
     let log = engine.take_log();
     assert_eq!(log.len(), 2, "the add that was refused, and the burn");
     // Now there is stock. The lost copy arrives.
-    table(&engine).add("s-1", &stock(100)).await.expect("within the bounds");
+    table(&engine).edit("s-1", &stock(100)).await.expect("within the bounds");
     let late = log.first().expect("the add").body.clone();
     let (status, _) = engine.answer("UpdateItem", late.to_string().as_bytes());
     assert_eq!((status, stock_of(&engine)), (400, 150), "nothing of it is applied");
@@ -266,7 +266,7 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
             _ => engine.answer(operation, body),
         }
     });
-    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
+    let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(-51).seen(at)).await;
     let added = added.expect("applied after all");
     assert_eq!((added.at.version.get(), stock_of(&engine)), (2, 49));
     let item = added.item.expect("it is there");
@@ -277,7 +277,7 @@ async fn a_burn_that_finds_the_add_applied_says_so() {
 async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
     let [low, high] = ["50.5", "1000.5"].map(|bound| Number::parse(bound).expect("a number"));
     // Whether bounds of halves hold, only DynamoDB can tell.
-    for add in [stock(-51), Add::to("stock", -51, Bounds::Before(low, high))] {
+    for add in [stock(-51), Edit::add("stock", -51, Bounds::Before(low, high))] {
         let (engine, key, at) = with_shelf().await;
         let client = client_whose(&engine, move |engine, before, operation, body| {
             let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
@@ -286,7 +286,7 @@ async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
             }
             answer
         });
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &add.seen(at)).await;
+        let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &add.seen(at)).await;
         let added = added.expect("there is stock");
         assert_eq!((added.at.version.get(), stock_of(&engine), engine.take_counts()), (3, 49, (0, 3)));
     }
@@ -301,7 +301,7 @@ async fn an_add_that_spreads_out_leaves_time_for_itself() {
     let policy = slow_round_trips(Duration::from_millis(100)); // so the longest pause is 400 ms
     let store = Store::new(&client).with_policy(policy).with_rng(Rng::new(|| u64::MAX));
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
-    let added = store.table::<Shelf>(TABLE).in_call(&call).add(&key, &stock(1).seen(at)).await.expect("in time");
+    let added = store.table::<Shelf>(TABLE).in_call(&call).edit(&key, &stock(1).seen(at)).await.expect("in time");
     assert_eq!((added.at.version.get(), stock_of(&engine), call.tally().conflicts), (6, 51, 1));
 }
 
@@ -311,13 +311,13 @@ async fn an_add_under_a_token_that_was_replaced_is_fenced_and_not_out_of_range()
     let table = table(&engine);
     let leases = table.store().leases("Leases");
     let (old, new) = (leases.token("k", 1), leases.token("k", 2));
-    table.fenced_by(&new).add(&key, &stock(5)).await.expect("within the bounds");
+    table.fenced_by(&new).edit(&key, &stock(5)).await.expect("within the bounds");
     for by in [5, -100] {
-        let fenced = table.fenced_by(&old).add(&key, &stock(by)).await.expect_err("replaced");
+        let fenced = table.fenced_by(&old).edit(&key, &stock(by)).await.expect_err("replaced");
         assert!(matches!(fenced, UpdateError::Failed(Failure::Fenced)), "{fenced:?}");
     }
-    let refused = table.fenced_by(&new).add(&key, &stock(-100)).await.expect_err("too much");
-    assert!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(current)) if current.value == shelf(55)));
+    let refused = table.fenced_by(&new).edit(&key, &stock(-100)).await.expect_err("too much");
+    assert!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.value == shelf(55)));
     assert_eq!(stock_of(&engine), 55);
 }
 
@@ -331,7 +331,7 @@ async fn adds_and_versioned_changes_keep_the_memory_of_a_row_bounded() {
             let next = |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock + 1, ..shelf.clone() }));
             table.update_with_retry(&key, next).await.expect("nobody else writes");
         } else {
-            table.add(&key, &stock(1)).await.expect("within the bounds");
+            table.edit(&key, &stock(1)).await.expect("within the bounds");
         }
         most = most.max(row(&engine)["_writes"]["M"].as_object().expect("a map").len());
     }

@@ -5,8 +5,8 @@ use super::add::{Shelf, TABLE, change_shelf, restock, rivals, row, stock, stock_
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
-use fencepost::testing::add_or_update;
-use fencepost::{Failure, ItemVersion, NotAdded, Store, Table, UpdateError, Version};
+use fencepost::testing::edit_or_update;
+use fencepost::{Failure, ItemVersion, NotEdited, Store, Table, UpdateError, Version};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
@@ -44,7 +44,7 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
         Ok::<_, Infallible>(Some(shelf.clone()))
     };
     let table: Table<Shelf> = Store::new(&client).table(TABLE);
-    let changed = add_or_update(&table, &key, &stock(-60).seen(at), decide).await;
+    let changed = edit_or_update(&table, &key, &stock(-60).seen(at), decide).await;
     let changed = changed.expect("the add was applied");
     assert_eq!((changed.value.stock, changed.version().get()), (40, 3), "told is what was stored");
     assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (40, json!("3")));
@@ -52,7 +52,7 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
 
 /// An add of -51 to 50 is lost. Its resend is refused. Before the burn arrives, there is stock, the lost copy is
 /// applied, and others commit. After enough commits the row forgets the add.
-async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), UpdateError<NotAdded<Shelf>>>) {
+async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), UpdateError<NotEdited<Shelf>>>) {
     let (engine, key, at) = with_shelf().await;
     let first = Mutex::new(Vec::new());
     let client = client_whose(&engine, move |engine, before, operation, body| match before {
@@ -72,7 +72,7 @@ async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), Upda
         }
         _ => engine.answer(operation, body),
     });
-    let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
+    let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(-51).seen(at)).await;
     assert_eq!(stock_of(&engine), 49, "it is applied once");
     (engine, added.map(drop))
 }
@@ -82,7 +82,7 @@ async fn a_burn_that_does_not_ask_for_the_id_denies_an_add_that_was_applied() {
     let (_, added) = burned_late(0, Broken::Nothing).await;
     assert!(added.is_ok(), "{added:?}");
     let (_, denied) = burned_late(0, Broken::BurnOfAnyId).await;
-    assert!(matches!(denied, Err(UpdateError::Refused(NotAdded::OutOfRange(_)))), "{denied:?}");
+    assert!(matches!(denied, Err(UpdateError::Refused(NotEdited::OutOfRange(_)))), "{denied:?}");
 }
 
 #[tokio::test(start_paused = true)]
@@ -90,7 +90,7 @@ async fn a_burn_without_a_window_denies_an_add_that_the_row_has_forgotten() {
     let (_, unknown) = burned_late(8, Broken::Nothing).await;
     assert!(matches!(unknown, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{unknown:?}");
     let (_, denied) = burned_late(8, Broken::BurnAtAnyVersion).await;
-    assert!(matches!(denied, Err(UpdateError::Refused(NotAdded::OutOfRange(_)))), "{denied:?}");
+    assert!(matches!(denied, Err(UpdateError::Refused(NotEdited::OutOfRange(_)))), "{denied:?}");
 }
 
 /// A caller names a version 8 too high. The answer to the first send is lost. Others commit until the row may have
@@ -110,7 +110,7 @@ async fn an_add_whose_window_has_no_beginning_is_applied_twice_from_a_version_th
         });
         let version = Version::new(at.version.get() + 8).expect("small");
         let seen = ItemVersion { version, ..at };
-        Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(seen)).await.expect("told so");
+        Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(7).seen(seen)).await.expect("told so");
         assert_eq!(stock_of(&engine), 50 + 7 * times, "{broken:?}");
     }
 }
@@ -128,10 +128,10 @@ async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_pro
                 _ => answer,
             }
         });
-        let refused = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(-51).seen(at)).await;
+        let refused = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(-51).seen(at)).await;
         let refused = refused.expect_err("there is too little");
         assert_eq!(matches!(refused, UpdateError::Failed(Failure::OutcomeUnknown { .. })), hides, "{refused:?}");
-        assert_eq!(matches!(refused, UpdateError::Refused(NotAdded::OutOfRange(_))), !hides, "{refused:?}");
+        assert_eq!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(_))), !hides, "{refused:?}");
         assert_eq!(row(&engine)["_version"]["N"], "2", "burned once");
     }
 }
@@ -160,7 +160,7 @@ async fn without_the_incarnation_an_add_is_applied_to_the_old_row_and_to_the_new
             engine.raw("PutItem", &json!({"TableName": TABLE, "Item": anew}));
             lost()
         });
-        let added = Store::new(&client).table::<Shelf>(TABLE).add(&key, &stock(7).seen(at)).await;
+        let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(7).seen(at)).await;
         assert_eq!((added.is_ok(), stock_of(&engine)), (broken != Broken::Nothing, stock_left), "{added:?}");
     }
 }

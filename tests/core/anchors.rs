@@ -4,7 +4,7 @@ use super::accounts::{Account, TABLE, balance, change, engine, set_balance, with
 use crate::harness::clients::{client_whose, client_whose_first_write, lost};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Add, Error, Failure, Reads, Record, Store, Table};
+use fencepost::{Edit, Error, Failure, Reads, Record, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -40,7 +40,7 @@ async fn take(client: &Client, by: i64) -> Result<(), Error<i64>> {
             _ => {}
         }
         attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
-        attempt.add(account, &Add::to("balance", -by, 0..=100))?;
+        attempt.edit(account, &Edit::add("balance", -by, 0..=100))?;
         Ok(())
     });
     taken.await
@@ -164,8 +164,8 @@ async fn move_between(engine: &Engine, client: &Client, reads_first: bool) -> Re
         .map(|id| if reads_first { reads.item(id, &accounts, id) } else { reads.later(id, &accounts, id) });
     engine.take_log();
     let moved = store.transact_with_retry(reads, |attempt| {
-        attempt.add(items[0], &Add::to("balance", -10, 0..=1000))?;
-        attempt.add(items[1], &Add::to("balance", 10, 0..=1000))?;
+        attempt.edit(items[0], &Edit::add("balance", -10, 0..=1000))?;
+        attempt.edit(items[1], &Edit::add("balance", 10, 0..=1000))?;
         Ok(())
     });
     moved.await

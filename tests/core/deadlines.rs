@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use fencepost::{
-    Add, Attempt, Call, Deadline, Error, Failure, Key, Reads, RetryPolicy, Rng, Store, Table, UpdateError,
+    Attempt, Call, Deadline, Edit, Error, Failure, Key, Reads, RetryPolicy, Rng, Store, Table, UpdateError,
 };
 use serde_json::json;
 use std::cell::Cell;
@@ -103,7 +103,7 @@ async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_
         let mut reads = Reads::new();
         let account = reads.item("account", &table, &key);
         let take = |attempt: &mut Attempt| {
-            attempt.add(account, &Add::to("balance", -1, 0..=10))?;
+            attempt.edit(account, &Edit::add("balance", -1, 0..=10))?;
             Ok::<_, Error>(())
         };
         let store = table.store().clone().with_policy(policy).in_call(&call);

@@ -10,7 +10,7 @@ use fencepost::http::{
 use fencepost::lease::{Lease, LeaseTerms, Leases};
 use fencepost::lww::{LwwTable, OrderKey};
 use fencepost::{
-    Add, Attempt, Error, FencingToken, Idempotency, IdempotencyClaim, ItemVersion, Key, Reads, Record, Store, Table,
+    Attempt, Edit, Error, FencingToken, Idempotency, IdempotencyClaim, ItemVersion, Key, Reads, Record, Store, Table,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -20,7 +20,7 @@ fn is_send<T: Send>(_: T) {}
 
 fn is_send_and_sync<T: Send + Sync + 'static>() {}
 
-fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add) {
+fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Edit) {
     let decide = |account: &Account| Ok::<_, String>(Some(account.clone()));
     is_send(table.get(key));
     is_send(table.create(key, &Account { balance: 1 }));
@@ -28,7 +28,7 @@ fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Add) {
     is_send(table.update_at_version(key, at, decide));
     is_send(table.delete(key));
     is_send(table.delete_at_version(key, at));
-    is_send(table.add(key, add));
+    is_send(table.edit(key, add));
 }
 
 fn of_many_items(store: &Store, once: &Idempotency<u64>, claim: &IdempotencyClaim) {

@@ -4,7 +4,7 @@ use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{
-    Add, Attempt, Attributes, Error, Failure, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy, Source,
+    Attempt, Attributes, Edit, Error, Failure, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy, Source,
     Store, Table, Version,
 };
 use serde::{Deserialize, Serialize};
@@ -226,7 +226,7 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
         table.update_at_version(key, at, decide).await.err().map(|error| error.to_string()),
         table.delete_at_version(key, at).await.err().map(|error| error.to_string()),
         table.delete(key).await.err().map(|error| error.to_string()),
-        table.add(key, &Add::to("term", 1, ..)).await.err().map(|error| error.to_string()),
+        table.edit(key, &Edit::add("term", 1, ..)).await.err().map(|error| error.to_string()),
         store.transact_with_retry(reads, kept).await.err().map(|error| error.to_string()),
         newest.get(key).await.err().map(|error| error.to_string()),
         newest.register(key, &value).await.err().map(|error| error.to_string()),

@@ -4,7 +4,7 @@ use super::accounts::{Account, TABLE, balance, change, engine};
 use crate::harness::engine::{Engine, body_of, client_over, is_read, operation_of, response};
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use fencepost::{Add, ItemVersion, Store, Table};
+use fencepost::{Edit, ItemVersion, Store, Table};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -71,14 +71,14 @@ impl Deed {
         match self {
             Deed::Update => table.update_with_retry(key, put).await.map(drop).map_err(|e| e.to_string()),
             Deed::UpdateAtVersion => table.update_at_version(key, at, put).await.map(drop).map_err(|e| e.to_string()),
-            Deed::Add => add(table, &Add::to("balance", OURS, ..)).await,
-            Deed::AddWithin => add(table, &Add::to("balance", OURS, 0..=160)).await,
+            Deed::Add => add(table, &Edit::add("balance", OURS, ..)).await,
+            Deed::AddWithin => add(table, &Edit::add("balance", OURS, 0..=160)).await,
         }
     }
 }
 
-async fn add(table: &Table<Account>, add: &Add) -> Result<(), String> {
-    table.add("a-1", add).await.map(drop).map_err(|error| error.to_string())
+async fn add(table: &Table<Account>, add: &Edit) -> Result<(), String> {
+    table.edit("a-1", add).await.map(drop).map_err(|error| error.to_string())
 }
 
 /// Another writer adds 20 at this moment, and takes it back 100 ms later.

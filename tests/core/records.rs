@@ -55,7 +55,7 @@ fn a_rule_of_serde_gives_the_same_names() {
 const HOT: Settings = Settings::own().remembered_writes(64);
 
 #[derive(Default, Serialize, Deserialize, Record)]
-#[record(key = "room", sort = "number", expires_at = "endsAt", settings = HOT.add_window(32))]
+#[record(key = "room", sort = "number", expires_at = "endsAt", settings = HOT.edit_window(32))]
 #[serde(rename_all(serialize = "camelCase", deserialize = "camelCase"), deny_unknown_fields)]
 struct Message<const LONG: bool> {
     #[serde(default, skip_serializing_if = "String::is_empty")]
@@ -68,7 +68,7 @@ fn a_record_has_the_key_the_expiry_and_the_settings_that_it_was_told() {
     type Long = Message<true>;
     assert_eq!((Long::PARTITION_KEY, Long::SORT_KEY, Long::EXPIRES_AT), ("room", Some("number"), Some("endsAt")));
     assert_eq!((Long::ATTRIBUTES, Long::fields()), (&["text", "endsAt"][..], &["text", "endsAt"][..]));
-    assert_eq!(Long::SETTINGS, Settings::own().remembered_writes(64).add_window(32));
+    assert_eq!(Long::SETTINGS, Settings::own().remembered_writes(64).edit_window(32));
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]

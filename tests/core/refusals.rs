@@ -5,7 +5,7 @@ use crate::harness::clients::{client_whose, client_whose_first_write, error, los
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::lease::LeaseTerms;
-use fencepost::{Add, Call, Error, Failure, Reads, Record, Settings, Store, Table};
+use fencepost::{Call, Edit, Error, Failure, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
@@ -48,9 +48,9 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Err
         }
         match first {
             First::Updated => attempt.update_at(to, &Account { balance: there + amount }).map(drop)?,
-            First::AddedTo => attempt.add(to, &Add::to("balance", amount, 0..=1000))?,
+            First::AddedTo => attempt.edit(to, &Edit::add("balance", amount, 0..=1000))?,
         }
-        attempt.add(from, &Add::to("balance", -amount, 0..=1000))?;
+        attempt.edit(from, &Edit::add("balance", -amount, 0..=1000))?;
         Ok(amount)
     });
     moved.await
@@ -207,7 +207,7 @@ async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
             return Err(Error::Refused(()));
         }
         attempt.put_if_absent(to, &Swept { balance: 10 })?;
-        attempt.add(from, &Add::to("balance", -10, 0..=1000))?;
+        attempt.edit(from, &Edit::add("balance", -10, 0..=1000))?;
         Ok(())
     });
     let opened = opened.await;
@@ -318,7 +318,7 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
         let mut reads = Reads::new();
         let account = reads.item("account", &accounts.fenced_by(token), "a-1");
         let added = store.transact_with_retry(reads, |attempt| {
-            attempt.add(account, &Add::to("balance", 1, 0..=1000))?;
+            attempt.edit(account, &Edit::add("balance", 1, 0..=1000))?;
             Ok::<_, Error>(())
         });
         added.await

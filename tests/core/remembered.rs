@@ -3,7 +3,7 @@
 use super::accounts::{self, Account, TABLE, engine, with_accounts};
 use crate::harness::engine::Engine;
 use fencepost::testing::last_seen;
-use fencepost::{Add, Error, Failure, Key, Reads, Store, Table, UpdateError};
+use fencepost::{Edit, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use serde_json::json;
 
 fn plus(by: i64) -> impl Fn(&Account) -> Result<Option<Account>, &'static str> {
@@ -81,7 +81,7 @@ async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writ
             if balance < by {
                 return Err(Error::Refused(balance));
             }
-            attempt.add(account, &Add::to("balance", -by, 0..=1000))?;
+            attempt.edit(account, &Edit::add("balance", -by, 0..=1000))?;
             Ok(())
         });
         (taken.await, engine.take_counts())
@@ -126,7 +126,7 @@ async fn what_a_transaction_reads_is_remembered_by_a_table_that_remembers_and_fo
     assert!(look(&remembering, &key).await && look(&other, &key).await);
     assert_eq!(last_seen(&remembering, &key).map(|seen| seen.value.balance), Some(50));
     engine.take_log();
-    other.add(&key, &Add::to("balance", 1, 0..=100)).await.expect("within the bounds");
+    other.edit(&key, &Edit::add("balance", 1, 0..=100)).await.expect("within the bounds");
     assert_eq!(engine.take_counts(), (1, 1), "this table remembers no items, so it reads");
     engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}}));
     assert!(!look(&remembering, &key).await);

@@ -2,7 +2,7 @@
 
 use super::accounts::{Account, TABLE, add_one};
 use crate::harness::engine::{is_read, store};
-use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
+use fencepost::{Call, Deadline, Edit, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use serde_json::{Value, json};
 use std::sync::Arc;
@@ -90,7 +90,7 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
                 Err(error) => panic!("{error}"),
             }
         } else {
-            match table.in_call(&call).add(&key, &Add::to("balance", 1, ..)).await {
+            match table.in_call(&call).edit(&key, &Edit::add("balance", 1, ..)).await {
                 Ok(_) => None,
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("{error}"),

@@ -8,7 +8,7 @@ use crate::harness::unruly::{Manner, Unruly};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
 use fencepost::maintenance::Task;
-use fencepost::{Add, Call, Deadline, Error, Failure, Key, Reads, Store, Table, UpdateError};
+use fencepost::{Call, Deadline, Edit, Error, Failure, Key, Reads, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Fault, Garbling, Log, Planned};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -76,7 +76,7 @@ async fn a_garbled_answer_to_a_write_is_looked_into_and_the_change_is_applied_on
         table.create("a-2", &Account { balance: 5 }).await.expect("a resend shows it");
         assert_eq!(db.number(TABLE, "a-2", "balance"), 5, "{seed}: {fault}");
         garbled.extend([garble(&db, fault, "UpdateItem", 2), garble(&db, fault, "TransactWriteItems", 2)]);
-        let added = table.add(&key, &Add::to("balance", 3, ..)).await.expect("a resend shows it");
+        let added = table.edit(&key, &Edit::add("balance", 3, ..)).await.expect("a resend shows it");
         assert_eq!(added.at.version.get(), 3, "{seed}: {fault}");
         let mut reads = Reads::new();
         let item = reads.item("a-1", &table, &key);
@@ -252,7 +252,7 @@ async fn changes_accounts(table: Table<Account>, id: &'static str, changes: Arc<
         }
         let read = table.in_call(&soon()).get(id).await.expect("an answer").expect("it is there");
         assert!((at_least..=at_most).contains(&read.value.balance), "{id}: {} of {at_least}", read.value.balance);
-        match table.in_call(&soon()).add("all", &Add::to("balance", 1, ..)).await {
+        match table.in_call(&soon()).edit("all", &Edit::add("balance", 1, ..)).await {
             Ok(_) => changes.acknowledged("all", 1),
             Err(error) if error.to_string().starts_with("outcome unknown") => changes.unknown("all", 1),
             Err(error) => panic!("{id}, round {round}: {error}"),

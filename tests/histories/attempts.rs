@@ -7,8 +7,8 @@ use super::scene::{self, Begun, rates, with_few_attempts, work_together};
 use crate::harness::engine::{Asked, Engine, store};
 use crate::harness::faults::{Applied, Broken, Freezing, Rates, network_that_breaks};
 use crate::harness::total::Total;
-use fencepost::testing::add_or_update;
-use fencepost::{Add, Attempt, Call, Error, Failure, Item, Key, Reads, Record, Table, UpdateError, Versioned};
+use fencepost::testing::edit_or_update;
+use fencepost::{Attempt, Call, Edit, Error, Failure, Item, Key, Reads, Record, Table, UpdateError, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::convert::Infallible;
@@ -138,12 +138,12 @@ impl Client {
                 // The value shows an update: it leaves an odd stock and its number.
                 let update =
                     |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf::of(shelf.stock / 4 * 2 + 1, Some(number))));
-                let changed = add_or_update(&self.shelves.in_call(call), &self.key(0), &change(-amount), update).await;
+                let changed = edit_or_update(&self.shelves.in_call(call), &self.key(0), &change(-amount), update).await;
                 told(changed.map(|shelf| left(&shelf)), |error| {
                     if let UpdateError::Failed(failure) = error { Some(failure) } else { None }
                 })
             }
-            _ => match self.shelves.in_call(call).add(&key, &change(amount)).await {
+            _ => match self.shelves.in_call(call).edit(&key, &change(amount)).await {
                 // Answers about the other shelf are not checked.
                 Ok(added) if shelf == 0 => Told::Applied(left(&added.item.expect("nobody deletes a shelf"))),
                 Ok(_) => Told::Added,
@@ -184,7 +184,7 @@ impl Client {
             }
             let decision = decisions.another();
             attempt.put_if_absent(note, &Note { amount })?;
-            attempt.add(item, &change(-amount).set("taken", &decision))?;
+            attempt.edit(item, &change(-amount).and_set("taken", &decision))?;
             Ok(Answer::Took(shelf, amount, decision))
         });
         by_transaction(taken.await)
@@ -201,8 +201,8 @@ impl Client {
                 return Err(Error::Refused(()));
             }
             let decision = decisions.another();
-            attempt.add(giving, &change(-amount).set("taken", &decision))?;
-            attempt.add(taking, &change(amount))?;
+            attempt.edit(giving, &change(-amount).and_set("taken", &decision))?;
+            attempt.edit(taking, &change(amount))?;
             Ok(Answer::Took(from, amount, decision))
         });
         by_transaction(moved.await)
@@ -226,8 +226,8 @@ impl Decisions {
     }
 }
 
-fn change(by: i64) -> Add {
-    Add::to("stock", by, 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
+fn change(by: i64) -> Edit {
+    Edit::add("stock", by, 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
 }
 
 fn stock(attempt: &Attempt, item: Item<Shelf>) -> Result<i64, Failure> {

@@ -18,7 +18,7 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use fastrand::Rng;
 use fencepost::lambda::{client_from_env, https_client};
-use fencepost::{Add, Failure, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
+use fencepost::{Edit, Failure, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -105,7 +105,7 @@ async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
 }
 
 async fn add(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    match items.add(&key(id), &Add::to("stock", 1, ..)).await {
+    match items.edit(&key(id), &Edit::add("stock", 1, ..)).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) => Err(failure),
         Err(error) => Err(unexpected(error)),

@@ -3,7 +3,7 @@
 
 use crate::harness::engine::{Engine, store};
 use crate::harness::restore::rows;
-use fencepost::{Add, Failure, Key, Record, Store, Table, UpdateError};
+use fencepost::{Edit, Failure, Key, Record, Store, Table, UpdateError};
 use fencepost_test::{Changes, Dynamo, Rates};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -90,7 +90,7 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("the counter was never deleted: {error}"),
             },
-            _ => match table.add(&key, &Add::to("count", 1, ..)).await {
+            _ => match table.edit(&key, &Edit::add("count", 1, ..)).await {
                 Ok(_) => None,
                 Err(UpdateError::Failed(failure)) => Some(failure),
                 Err(error) => panic!("the counter was never deleted: {error}"),

@@ -6,7 +6,7 @@
 use crate::crowd::Outcome;
 use crate::table::{KEY, NAME};
 use crate::wire::{Wire, paused};
-use fencepost::{Add, Record, Settings, Table};
+use fencepost::{Edit, Record, Settings, Table};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -23,7 +23,7 @@ pub struct Hot<const R: u64> {
 impl<const R: u64> Record for Hot<R> {
     const PARTITION_KEY: &'static str = KEY;
     const ATTRIBUTES: &'static [&'static str] = &["count", "filler"];
-    const SETTINGS: Settings = Settings::own().remembered_writes(R).add_window(R / 2);
+    const SETTINGS: Settings = Settings::own().remembered_writes(R).edit_window(R / 2);
 }
 
 impl<const R: u64> Hot<R> {
@@ -170,5 +170,5 @@ impl<const R: u64> Scene<R> {
 
 /// Adds one. Returns whether the add was acknowledged.
 pub(crate) async fn add<const R: u64>(table: &Table<Hot<R>>) -> bool {
-    table.add("one", &Add::to("count", 1, ..)).await.is_ok()
+    table.edit("one", &Edit::add("count", 1, ..)).await.is_ok()
 }

@@ -10,7 +10,10 @@ use crate::function::{
 };
 use crate::operation::{Conditions, NUMBER, OWN_NAMES, Operation, RETRY_AFTER};
 use axum::Router;
-use device::{DEVICE, Device, adjustment_as_add, decide_adjust, decide_config, decide_patch, decide_status};
+use device::{
+    DEVICE, Device, adjustment_as_edit, config_as_edit, decide_adjust, decide_config, decide_patch, decide_status,
+    patch_as_edit, status_as_edit,
+};
 use fencepost::http::{Items, Problem, Request, Resource, Response};
 use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
 use requests::{
@@ -151,7 +154,8 @@ pub async fn patch_state(app: &App, request: &Request, call: &Call) -> Result<Re
     let id = request.id("deviceId")?;
     let patch = request.merge_patch()?;
     let change = request.change_request(&patch)?;
-    app.devices.in_call(call).change(&id, &change, |device| decide_patch(device, &patch, app.now())).await
+    let decide = |device: &Device| decide_patch(device, &patch, app.now());
+    app.devices.in_call(call).edit_or_change(&id, &change, patch_as_edit(&patch, app.now()), decide).await
 }
 
 /// Adds to a number of the state.
@@ -159,9 +163,9 @@ pub async fn adjust_device(app: &App, request: &Request, call: &Call) -> Result<
     let id = request.id("deviceId")?;
     let adjustment = parse_adjustment(request)?;
     let change = request.change_request(&payload_of_adjustment(&adjustment))?;
-    let add = adjustment_as_add(&adjustment, app.now());
+    let edit = adjustment_as_edit(&adjustment, app.now());
     let decide = |device: &Device| decide_adjust(device, &adjustment, app.now());
-    app.devices.in_call(call).add_or_change(&id, &change, add, decide).await
+    app.devices.in_call(call).edit_or_change(&id, &change, edit, decide).await
 }
 
 /// Sets the status.
@@ -169,7 +173,9 @@ pub async fn set_status(app: &App, request: &Request, call: &Call) -> Result<Res
     let id = request.id("deviceId")?;
     let status = parse_status(request)?;
     let change = request.change_request(&status)?;
-    app.devices.in_call(call).change(&id, &change, |device| decide_status(device, status, app.now())).await
+    let edit = status_as_edit(status, app.now());
+    let decide = |device: &Device| decide_status(device, status, app.now());
+    app.devices.in_call(call).edit_or_change(&id, &change, Some(edit), decide).await
 }
 
 /// Replaces the configuration.
@@ -177,6 +183,7 @@ pub async fn set_config(app: &App, request: &Request, call: &Call) -> Result<Res
     let id = request.id("deviceId")?;
     let config = request.object()?;
     let change = request.change_request(&config)?;
+    let edit = config_as_edit(&config, app.config_min_interval, app.now());
     let decide = |device: &Device| decide_config(device, &config, app.config_min_interval, app.now());
-    app.devices.in_call(call).change(&id, &change, decide).await
+    app.devices.in_call(call).edit_or_change(&id, &change, edit, decide).await
 }

@@ -98,6 +98,6 @@ pub async fn adjust_stock(app: &App, request: &Request, call: &Call) -> Result<R
     let by = parse_adjustment(request)?;
     let change = request.change_request(&json!({ "by": by }))?;
     let decide = |product: &Product| decide_adjust(product, by, app.now()).map_err(|refusal| refusal.problem(&id));
-    let add = |product: &Product| product.add(by, app.now());
-    app.products.in_call(call).add_from_item_or_change(&id, &change, (by != 0).then_some(add), decide).await
+    let edit = |product: &Product| product.edit(by, app.now());
+    app.products.in_call(call).edit_from_item_or_change(&id, &change, (by != 0).then_some(edit), decide).await
 }

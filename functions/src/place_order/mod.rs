@@ -246,7 +246,7 @@ fn add_all(attempt: &mut Attempt, items: &[Item<Product>], products: &[Product])
     for (item, next) in items.iter().zip(products) {
         if let Some(current) = attempt.get(*item)? {
             let by = next.stock - current.value.stock;
-            attempt.add(*item, &current.value.add(by, next.updated_at))?;
+            attempt.edit(*item, &current.value.edit(by, next.updated_at))?;
         }
     }
     Ok(())

@@ -8,7 +8,7 @@ use crate::call::Call;
 use crate::error::{Error, IdempotencyError, UpdateError, VersionError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
 use crate::listing::Query;
-use crate::table::{Add, Exists, Key, Record, Table};
+use crate::table::{Edit, Exists, Key, Record, Table};
 use crate::timestamp::Timestamp;
 use crate::transact::Reads;
 use crate::version::{ItemVersion, Versioned};
@@ -48,9 +48,9 @@ pub struct Items<T> {
 
 type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Result<Option<T>, Problem> + Sync + 'a;
 
-enum AddPlan<'a, T> {
-    Add(Add),
-    FromItem(&'a (dyn Fn(&T) -> Add + Sync)),
+enum EditPlan<'a, T> {
+    Edit(Edit),
+    FromItem(&'a (dyn Fn(&T) -> Edit + Sync)),
 }
 
 /// The parsed demands of a creating request.
@@ -220,65 +220,65 @@ impl<T: Resource> Items<T> {
         self.change_by(id.as_ref(), request, &decide).await
     }
 
-    /// Changes numbers of the item by `add`, if there is one and the request has neither a key nor `If-Match`; otherwise by
-    /// the decision. An add demands no version: see [`Table::add`].
+    /// Changes the item by `edit`, if there is one and the request has neither a key nor `If-Match`; otherwise by the
+    /// decision. An edit demands no version: see [`Table::edit`].
     ///
-    /// When the item refuses the add, `decide` says why. It may also find that the change is possible at an exact version,
+    /// When the item refuses the edit, `decide` says why. It may also find that the change is possible at an exact version,
     /// and then that change is made. Both are one change.
     ///
     /// # Errors
     /// See [`Items::change`].
-    pub async fn add_or_change<R: Into<Problem>>(
+    pub async fn edit_or_change<R: Into<Problem>>(
         &self,
         id: impl AsRef<str>,
         request: &ChangeRequest,
-        add: Option<Add>,
+        edit: Option<Edit>,
         decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
         let decide = |value: &T| decide(value).map_err(Into::into);
-        self.add_or_change_by(id.as_ref(), request, add.map(AddPlan::Add), &decide).await
+        self.edit_or_change_by(id.as_ref(), request, edit.map(EditPlan::Edit), &decide).await
     }
 
-    /// The same by an add that follows from the item. It is the item that this client saw last, if the table
+    /// The same by an edit that follows from the item. It is the item that this client saw last, if the table
     /// [remembers items](Table::remembering_items). Otherwise the item is read.
     ///
     /// # Errors
     /// See [`Items::change`].
-    pub async fn add_from_item_or_change<R: Into<Problem>>(
+    pub async fn edit_from_item_or_change<R: Into<Problem>>(
         &self,
         id: impl AsRef<str>,
         request: &ChangeRequest,
-        add: Option<impl Fn(&T) -> Add + Sync>,
+        edit: Option<impl Fn(&T) -> Edit + Sync>,
         decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
         let decide = |value: &T| decide(value).map_err(Into::into);
-        let plan = add.as_ref().map(|add| AddPlan::FromItem(add));
-        self.add_or_change_by(id.as_ref(), request, plan, &decide).await
+        let plan = edit.as_ref().map(|edit| EditPlan::FromItem(edit));
+        self.edit_or_change_by(id.as_ref(), request, plan, &decide).await
     }
 
-    async fn add_or_change_by(
+    async fn edit_or_change_by(
         &self,
         id: &str,
         request: &ChangeRequest,
-        plan: Option<AddPlan<'_, T>>,
+        plan: Option<EditPlan<'_, T>>,
         decide: &(dyn Fn(&T) -> Result<Option<T>, Problem> + Sync),
     ) -> Result<Response, Problem> {
         let key = Key::from(id);
         let table = self.table.in_call(&self.table.call()); // one call for both requests
-        let add = match plan {
+        let edit = match plan {
             _ if request.claim.is_some() || request.if_match != IfMatch::None => None,
             None => None,
-            Some(AddPlan::Add(add)) => Some(add),
-            Some(AddPlan::FromItem(add)) => {
+            Some(EditPlan::Edit(edit)) => Some(edit),
+            Some(EditPlan::FromItem(edit)) => {
                 let item = match table.last_seen(&key) {
                     Some(item) => item,
                     None => table.get(&key).await?.ok_or_else(T::not_found)?,
                 };
-                Some(add(&item.value).seen(item.at))
+                Some(edit(&item.value).seen(item.at))
             }
         };
-        let Some(add) = add else { return self.change_by(id, request, decide).await };
-        match table.add_or_update(&key, &add, decide).await {
+        let Some(edit) = edit else { return self.change_by(id, request, decide).await };
+        match table.edit_or_update(&key, &edit, decide).await {
             Ok(item) => Ok(Self::ok(id, &item)),
             Err(error) => Err(Self::problem(error)),
         }

@@ -2,7 +2,7 @@
 
 use super::handle::RawTable;
 use super::prepare::{Prepared, Write};
-use crate::error::Failure;
+use crate::error::{Failure, Source};
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};
 use crate::protocol::condition::Stamp;
@@ -78,8 +78,8 @@ impl<'a> RowChange<'a> {
     /// The applied one is this attempt or an earlier one of the change. In the second case, a copy of the earlier one
     /// was applied after its refusal; this attempt never will be.
     pub(super) async fn send(&mut self, attempt: &Prepared) -> Result<(Option<Applied>, Option<Attributes>), Failure> {
-        let Prepared { request, sent, is_named_by_client } = attempt;
-        let RowChange { table, address, attempts, delivery } = self;
+        let Prepared { request, sent, .. } = attempt;
+        let RowChange { table, attempts, delivery, .. } = self;
         let token = table.new_token();
         let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
         let Refusal { by: item, pending } =
@@ -94,6 +94,19 @@ impl<'a> RowChange<'a> {
                 }
                 Err(refusal) => refusal,
             };
+        self.find_out(attempt, item, pending).await
+    }
+
+    /// Finds out the fate of an attempt that this row refused. `pending` is set if another send of it may have been
+    /// applied, or may still be.
+    pub(super) async fn find_out(
+        &mut self,
+        attempt: &Prepared,
+        item: Option<Attributes>,
+        pending: Option<Source>,
+    ) -> Result<(Option<Applied>, Option<Attributes>), Failure> {
+        let Prepared { sent, is_named_by_client, .. } = attempt;
+        let RowChange { table, address, attempts, delivery } = self;
         let layout = table.layout;
         let known = if pending.is_some() { item.clone().and_then(|item| Row::read(layout, item).ok()) } else { None };
         let site = |_| Site { address, layout, known: known.as_ref(), retention: table.tombstone_retention };

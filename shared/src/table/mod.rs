@@ -1,22 +1,22 @@
 //! Typed tables: [`Record`], [`Key`], [`Table`] and the operations on one item.
 //!
 //! `handle.rs` has the table of the public interface, and the same without the type of its values, for use in changes.
-//! `update.rs` reads items, and changes one by a decision, at a version. `adding.rs` changes numbers by an [`Add`], at any
+//! `update.rs` reads items, and changes one by a decision, at a version. `editing.rs` changes one by an [`Edit`], at any
 //! version.
 
-pub(crate) mod add;
-mod adding;
 mod bounds;
 pub(crate) mod commit;
+pub(crate) mod edit;
+mod editing;
 pub(crate) mod handle;
 mod key;
 pub(crate) mod prepare;
 mod record;
 mod update;
 
-pub use add::{Add, AddPath, Added};
-pub use adding::NotAdded;
 pub use bounds::Bounds;
+pub use edit::{AttributePath, Edit, Edited};
+pub use editing::NotEdited;
 pub use handle::Table;
 pub use key::{Key, KeyPart};
 pub use record::Record;

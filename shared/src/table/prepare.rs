@@ -2,7 +2,7 @@
 
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
-use crate::protocol::condition::{self, Action, Addition, ConditionalWrite, Demand, Stamp};
+use crate::protocol::condition::{self, Action, Clauses, ConditionalWrite, Demand, Stamp};
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
@@ -14,8 +14,8 @@ pub(crate) enum Write<'a> {
     Create(Attributes),
     Revive(&'a Row, Attributes),
     Update(&'a Row, Diff),
-    /// Adds to the item, in a window from this version on. Holds the row, if it was seen.
-    Add(ItemVersion, Option<&'a Row>, &'a Addition),
+    /// Edits the item, in a window from this version on. Holds the row, if it was seen.
+    Edit(ItemVersion, Option<&'a Row>, &'a Clauses),
     /// Deletes the item at this version. Holds the row, if it was read.
     Delete(ItemVersion, Option<&'a Row>),
 }
@@ -33,7 +33,7 @@ impl Write<'_> {
         match self {
             Write::Create(_) => None,
             Write::Revive(row, _) | Write::Update(row, ..) => Some(row.at),
-            Write::Add(at, ..) | Write::Delete(at, _) => Some(*at),
+            Write::Edit(at, ..) | Write::Delete(at, _) => Some(*at),
         }
     }
 }
@@ -59,7 +59,7 @@ impl<'a> Write<'a> {
                 check_room(layout, row.at)?;
                 Some(*row)
             }
-            Write::Add(at, row, _) => {
+            Write::Edit(at, row, _) => {
                 check_room(layout, *at)?;
                 row.map_or(Ok(()), |row| row.check_fence(stamp.fence))?;
                 *row
@@ -85,10 +85,10 @@ impl<'a> Write<'a> {
             Write::Update(row, change) => {
                 (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
-            Write::Add(at, row, addition) => {
-                let demand = demand_of(at, row).map(Demand::in_window).ok_or_else(too_long_add)?;
-                let write = condition::add_within(key.clone(), &demand, stamp, addition);
-                (write.ok_or_else(too_long_add)?, demand.base())
+            Write::Edit(at, row, clauses) => {
+                let demand = demand_of(at, row).map(Demand::in_window).ok_or_else(too_long_edit)?;
+                let write = condition::edit_within(key.clone(), &demand, stamp, clauses);
+                (write.ok_or_else(too_long_edit)?, demand.base())
             }
             Write::Delete(at, row) => {
                 let demand = demand_of(at, row).ok_or_else(too_long)?;
@@ -186,8 +186,8 @@ fn too_long() -> Failure {
     Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
 }
 
-fn too_long_add() -> Failure {
-    Failure::InvalidRecord { reason: "the add names too many attributes".to_owned() }
+fn too_long_edit() -> Failure {
+    Failure::InvalidRecord { reason: "the edit names too many attributes".to_owned() }
 }
 
 /// The attributes of a tombstone beside the key and those of this crate. None may come back to life.

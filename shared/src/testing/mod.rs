@@ -12,7 +12,7 @@ use crate::lww::{self, OrderKey, Registration};
 use crate::protocol::item::Attributes;
 use crate::protocol::refusal::{self, RefusedStep};
 use crate::retry::RetryPolicy;
-use crate::table::{Add, Key, Record, Table};
+use crate::table::{Edit, Key, Record, Table};
 use crate::version::Versioned;
 use std::time::{Duration, SystemTime};
 
@@ -37,7 +37,7 @@ pub use crate::protocol::send::Reason;
 pub use crate::protocol::settle::{
     After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to,
 };
-pub use crate::table::add::Stand;
+pub use crate::table::edit::Stand;
 
 /// The default policy with pauses for round trips up to this long.
 #[must_use]
@@ -49,13 +49,13 @@ pub fn slow_round_trips(longest: Duration) -> RetryPolicy {
 ///
 /// # Errors
 /// See [`Table::update_with_retry`].
-pub async fn add_or_update<T: Record, R>(
+pub async fn edit_or_update<T: Record, R>(
     table: &Table<T>,
     key: &Key,
-    add: &Add,
+    add: &Edit,
     decide: impl Fn(&T) -> Result<Option<T>, R>,
 ) -> Result<Versioned<T>, UpdateError<R>> {
-    table.add_or_update(key, add, decide).await
+    table.edit_or_update(key, add, decide).await
 }
 
 /// The item as this client saw it last, if the table remembers items.
@@ -77,7 +77,7 @@ pub fn judge_registration<T: PartialEq>(
 
 /// How an item stands to an add that it refused. `passed` says that the row has left the window.
 #[must_use]
-pub fn stand(add: &Add, item: &Attributes, passed: bool) -> Stand {
+pub fn stand(add: &Edit, item: &Attributes, passed: bool) -> Stand {
     add.stand(item, passed)
 }
 

@@ -3,14 +3,14 @@
 use crate::error::Failure;
 use crate::lease::{Leases, StoredLease};
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
-use crate::protocol::condition::{self, Acquire, Addition, Demand, LeaseTimes, Stamp};
+use crate::protocol::condition::{self, Acquire, Clauses, Demand, LeaseTimes, Stamp};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::SentWrite;
 use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::step;
 use crate::table::prepare::Write;
-use crate::table::{Add, Key, Record, Table};
+use crate::table::{Edit, Key, Record, Table};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -27,9 +27,9 @@ pub enum RowWrite<'a, T> {
     /// Deletes the item at a version that a client named.
     DeleteAt(ItemVersion),
     /// Adds, from the row that was seen, in the window of the table.
-    Add(&'a Add),
+    Add(&'a Edit),
     /// Adds at any version.
-    AddAnywhere(&'a Add),
+    AddAnywhere(&'a Edit),
     /// Burns an add that started from the row that was seen.
     Burn,
     /// Burns a create, by a tombstone.
@@ -72,13 +72,13 @@ impl Writer<'_> {
         let stamp = Stamp { id: self.id, prune: &[], burn: self.burn, fence: self.fence };
         let (now, retention) = (UNIX_EPOCH, self.purge_at.duration_since(UNIX_EPOCH).expect("a time after 1970"));
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
-        let resolve = |add: &Add| -> Result<Addition, Failure> { add.resolve(layout, self.seen) };
+        let resolve = |add: &Edit| -> Result<Clauses, Failure> { add.resolve(layout, self.seen) };
         let prepare =
             |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, stamp, now, retention)?.request));
         let request = match (write, &row) {
             (RowWrite::Create(value), _) => prepare(Write::Create(Table::<T>::encode(value)?))?,
             (RowWrite::DeleteAt(at), _) => prepare(Write::Delete(*at, None))?,
-            (RowWrite::AddAnywhere(add), _) => condition::add_anywhere(key, layout, &resolve(add)?).and_then(fenced),
+            (RowWrite::AddAnywhere(add), _) => condition::edit_anywhere(key, layout, &resolve(add)?).and_then(fenced),
             (RowWrite::BurnCreate, _) => {
                 Some(condition::put_if_absent(layout, row::tombstone(layout, &key, self.id, self.purge_at)))
             }
@@ -88,7 +88,7 @@ impl Writer<'_> {
                 None => Write::Revive(row, Table::<T>::encode(value)?),
             })?,
             (RowWrite::Delete, Some(row)) => prepare(Write::Delete(row.at, Some(row)))?,
-            (RowWrite::Add(add), Some(row)) => prepare(Write::Add(row.at, Some(row), &resolve(add)?))?,
+            (RowWrite::Add(add), Some(row)) => prepare(Write::Edit(row.at, Some(row), &resolve(add)?))?,
             (RowWrite::Burn, Some(row)) => {
                 let sent = SentWrite::new(layout, self.id, None, Demand::of(layout, row).in_window().base());
                 condition::burn(key, layout, &sent, self.burn, Some(row))

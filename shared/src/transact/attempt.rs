@@ -16,7 +16,7 @@ use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
 use crate::protocol::send::{Address, Reason, step};
 use crate::protocol::settle::{anchors_of, committed};
 use crate::table::prepare::{Prepared, Write, first_version};
-use crate::table::{Add, Record, Table};
+use crate::table::{Edit, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::sync::Arc;
@@ -230,12 +230,12 @@ impl Attempt {
     /// [`Failure::InvalidTransaction`]: the item has a step already; correct the decision.
     /// [`Failure::InvalidRecord`]: the `Record` does not declare an attribute; correct it. [`Failure::Fenced`]: the row
     /// has seen a higher token than that of its table.
-    pub fn add<T: Record>(&mut self, item: Item<T>, add: &Add) -> Result<(), Failure> {
+    pub fn edit<T: Record>(&mut self, item: Item<T>, edit: &Edit) -> Result<(), Failure> {
         let KnownRow { name, address, known, fence, layout, is_looked_at, .. } = &self.rows[item.row];
         is_looked_at.store(true, Relaxed);
         let row = if let Known::Row(row) = known { Some(row) } else { None };
-        let addition = add.resolve(layout, row.map(|row| &row.attributes))?;
-        let anchored = row.map(|row| self.prepared(item.row, Write::Add(row.at, Some(row), &addition))).transpose()?;
+        let clauses = edit.resolve(layout, row.map(|row| &row.attributes))?;
+        let anchored = row.map(|row| self.prepared(item.row, Write::Edit(row.at, Some(row), &clauses))).transpose()?;
         if layout.demands_values() {
             let anchored =
                 anchored.ok_or_else(|| invalid(format!("{name} must be read and be there before an add")))?;
@@ -245,7 +245,7 @@ impl Attempt {
             Some(Prepared { request, sent, .. }) => Some((request_step(address, request)?, sent)),
             None => None,
         };
-        let bare = condition::add_anywhere(address.key.clone(), layout, &addition)
+        let bare = condition::edit_anywhere(address.key.clone(), layout, &clauses)
             .and_then(|write| condition::fenced(write, &layout.names, *fence));
         let bare = bare.ok_or_else(|| invalid("an add is too long".to_owned()))?;
         self.add_step(item.row, bare, Role::Adds, anchor)

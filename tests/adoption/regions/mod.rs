@@ -16,7 +16,7 @@ use crate::harness::faults::Rates;
 use fencepost::http::{ChangeRequest, IfMatch, Items, Problem};
 use fencepost::lease::LeaseTerms;
 use fencepost::{
-    Add, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, NotAdded, Reads, Store, Table, UpdateError,
+    Edit, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, NotEdited, Reads, Store, Table, UpdateError,
 };
 use std::time::Duration;
 
@@ -198,9 +198,9 @@ async fn an_add_that_was_lost_and_is_refused_is_burned() {
     let client = client_that_loses_the_first(&engine, false, |engine| {
         super::world::set(engine, &[("balance", number(3)), ("version", number(2))]);
     });
-    let add = Add::to("balance", -7, 0..=100).seen(at);
-    let added = Store::new(&client).table::<Account<Regional>>(TABLE).add(&key(), &add).await;
-    assert!(matches!(added, Err(UpdateError::Refused(NotAdded::OutOfRange(now))) if now.value.balance == 3));
+    let add = Edit::add("balance", -7, 0..=100).seen(at);
+    let added = Store::new(&client).table::<Account<Regional>>(TABLE).edit(&key(), &add).await;
+    assert!(matches!(added, Err(UpdateError::Refused(NotEdited::OutOfRange(now))) if now.value.balance == 3));
     assert_eq!(
         (row(&engine)["version"].clone(), get(&other).await.map(|now| now.value)),
         (number(3), Some(account(3)))

@@ -5,7 +5,7 @@ use crate::adoption::world::{Account, Regional, TABLE, account, deposit};
 use crate::harness::states::version;
 use fencepost::lease::{LeaseHeld, LeaseTerms};
 use fencepost::{
-    Add, Call, Deadline, Error, Exists, Failure, FencingToken, ItemVersion, Store, Table, UpdateError, Versioned,
+    Call, Deadline, Edit, Error, Exists, Failure, FencingToken, ItemVersion, Store, Table, UpdateError, Versioned,
 };
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown, Value};
@@ -160,8 +160,8 @@ impl Worker {
 
     async fn adds(&self, item: &'static str, number: u64) {
         let began = Instant::now();
-        let add = Add::to("balance", amount(number), 0..=i64::MAX);
-        let told = match self.accounts.in_call(&self.call()).add(item, &add).await {
+        let add = Edit::add("balance", amount(number), 0..=i64::MAX);
+        let told = match self.accounts.in_call(&self.call()).edit(item, &add).await {
             Ok(added) => {
                 // The item may already show later changes. The judge gets it as a read of another client.
                 if let Some(now) = added.item {

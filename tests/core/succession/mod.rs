@@ -5,8 +5,8 @@ use super::accounts::{self, Account, TABLE};
 use crate::harness::engine::{Engine, number};
 use crate::harness::late::{Moments, Rival, Story};
 use aws_sdk_dynamodb::Client;
-use fencepost::testing::add_or_update;
-use fencepost::{Add, Error, Failure, Record, Settings, Store, Table, UpdateError, Version, Versioned};
+use fencepost::testing::edit_or_update;
+use fencepost::{Edit, Error, Failure, Record, Settings, Store, Table, UpdateError, Version, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
@@ -152,8 +152,8 @@ async fn take_or_halve(client: &Client) -> Told<(u64, i64, Option<String>)> {
     let shelves: Table<Shelf> = Store::new(client).table(TABLE);
     let halve =
         |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock / 2, note: Some("halved".to_owned()) }));
-    let take = Add::to("stock", -60, 0..=1000);
-    let changed = add_or_update(&shelves, &"a-1".into(), &take, halve).await;
+    let take = Edit::add("stock", -60, 0..=1000);
+    let changed = edit_or_update(&shelves, &"a-1".into(), &take, halve).await;
     let shown = |shelf: Versioned<Shelf>| (shelf.version().get(), shelf.value.stock, shelf.value.note);
     told(changed.map(shown), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
 }

@@ -9,7 +9,7 @@ use crate::harness::clients::{client_whose, client_whose_first_write, step_in_co
 use crate::harness::engine::{Engine, is_read, number};
 use crate::harness::late::{Moments, Rival, naming_last};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Add, Error, Reads, Record, Settings, Store, Table, Versioned};
+use fencepost::{Edit, Error, Reads, Record, Settings, Store, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -26,7 +26,7 @@ async fn take_with_note(client: &Client) -> Told<i64> {
         }
         let amount = attempt.get(account)?.map_or(0, |account| account.value.balance).min(30);
         attempt.put_if_absent(note, &Note { amount })?;
-        attempt.add(account, &Add::to("balance", -amount, 0..=1000))?;
+        attempt.edit(account, &Edit::add("balance", -amount, 0..=1000))?;
         Ok(amount)
     });
     by_transaction(taken.await)
@@ -63,8 +63,8 @@ async fn move_unless_above(most: i64, client: &Client) -> Told<i64> {
             return Err(Error::Refused(()));
         }
         let amount = balance(attempt.get(from)?).min(30);
-        attempt.add(from, &Add::to("balance", -amount, 0..=1000))?;
-        attempt.add(to, &Add::to("balance", amount, 0..=1000))?;
+        attempt.edit(from, &Edit::add("balance", -amount, 0..=1000))?;
+        attempt.edit(to, &Edit::add("balance", amount, 0..=1000))?;
         Ok(amount)
     });
     by_transaction(taken.await)
@@ -96,7 +96,7 @@ async fn take_from_either<N: Record>(note_of_30: &N, client: &Client) -> Told<&'
             return Err(Error::Refused(()));
         }
         attempt.put_if_absent(note, note_of_30)?;
-        attempt.add(account, &Add::to("balance", -30, 0..=1000))?;
+        attempt.edit(account, &Edit::add("balance", -30, 0..=1000))?;
         Ok(name)
     });
     by_transaction(taken.await)
@@ -161,7 +161,7 @@ async fn redeem(keeps: bool, client: &Client) -> Told<&'static str> {
         } else {
             attempt.delete_at(note)?;
         }
-        attempt.add(account, &Add::to("balance", -30, 0..=1000))?;
+        attempt.edit(account, &Edit::add("balance", -30, 0..=1000))?;
         Ok(name)
     });
     by_transaction(redeemed.await)
@@ -218,7 +218,7 @@ async fn move_or_promise(client: &Client) -> Told<&'static str> {
             return Ok("promised");
         }
         attempt.update_at(from, &Account { balance: left - 30 })?;
-        attempt.add(to, &Add::to("balance", 30, 0..=100))?;
+        attempt.edit(to, &Edit::add("balance", 30, 0..=100))?;
         Ok("moved")
     });
     by_transaction(moved.await)
@@ -257,7 +257,7 @@ async fn move_with_note(client: &Client) -> Told<i64> {
         let amount = (100 - there).min(30);
         attempt.update_at(from, &Account { balance: left - amount })?;
         attempt.put_if_absent(note, &Note { amount })?;
-        attempt.add(to, &Add::to("balance", amount, 0..=100))?;
+        attempt.edit(to, &Edit::add("balance", amount, 0..=100))?;
         Ok(amount)
     });
     by_transaction(moved.await)

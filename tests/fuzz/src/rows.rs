@@ -53,7 +53,7 @@ table!(
     Renamed, 3, Settings::without_ttl()
         .kept()
         .names(Names::DEFAULT.version("version").purge_at("ttl").fence("f"))
-        .add_window(2)
+        .edit_window(2)
 );
 
 pub trait Made: Record + Clone + PartialEq + std::fmt::Debug {

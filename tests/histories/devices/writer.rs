@@ -5,7 +5,7 @@ use crate::harness::faults::Freezing;
 use crate::harness::states;
 use crate::histories::item::{Asked, Calling, Operation, Stored, Told, by_failure};
 use crate::histories::scene::{self, Begun, Client, with_few_attempts};
-use fencepost::{Add, Call, Error, ItemVersion, Key, NotAdded, Reads, Record, Settings, Table, UpdateError, Version};
+use fencepost::{Call, Edit, Error, ItemVersion, Key, NotEdited, Reads, Record, Settings, Table, UpdateError, Version};
 use judges::register::{self, Value as _};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -40,7 +40,7 @@ pub struct Today {
 impl Record for Today {
     const PARTITION_KEY: &'static str = Ledger::PARTITION_KEY;
     const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level", NOTED];
-    const SETTINGS: Settings = Ledger::SETTINGS.add_window(4);
+    const SETTINGS: Settings = Ledger::SETTINGS.edit_window(4);
 }
 
 impl From<Ledger> for Today {
@@ -60,7 +60,7 @@ impl From<Today> for Ledger {
 /// Every change leaves the number of its operation, which shows a change that is applied twice. An add changes only the
 /// stock. The level follows from the stock.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Record)]
-#[record(key = "id", settings = Settings::own().remembered_writes(REMEMBERED).add_window(REMEMBERED))]
+#[record(key = "id", settings = Settings::own().remembered_writes(REMEMBERED).edit_window(REMEMBERED))]
 pub struct Ledger {
     pub operations: Vec<u64>,
     pub stock: i64,
@@ -132,8 +132,8 @@ pub struct Note {
 }
 
 /// The add of an operation: up to 6 either way, never 0.
-pub fn add(number: u64) -> Add {
-    Add::to("stock", Ledger::amount(number), 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
+pub fn add(number: u64) -> Edit {
+    Edit::add("stock", Ledger::amount(number), 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
 }
 
 /// The state of a stored row. `None` if there is no row.
@@ -265,14 +265,14 @@ impl Writer {
             Some(known) if below(5) == 0 => {
                 let version = Version::new(known.version.get() + below(4)).expect("small");
                 let add = add(number).seen(ItemVersion { version, ..known });
-                open::<L>(&self.client).in_call(call).add(key, &add).await
+                open::<L>(&self.client).in_call(call).edit(key, &add).await
             }
-            _ => table.in_call(call).add(key, &add(number)).await,
+            _ => table.in_call(call).edit(key, &add(number)).await,
         };
         match added {
             Ok(added) => Told::Applied(added.at, added.item.map(|shown| (shown.at, shown.value.into()))),
             Err(UpdateError::NotFound) => Told::SawNothing,
-            Err(UpdateError::Refused(NotAdded::OutOfRange(current))) => {
+            Err(UpdateError::Refused(NotEdited::OutOfRange(current))) => {
                 Told::OutOfRange(current.at, current.value.into())
             }
             Err(UpdateError::Failed(failure)) => by_failure(&failure),
@@ -312,7 +312,7 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
             Some(current) if current.value.clone().into().plus(&Ledger::amount(number)).is_none() => {
                 return Err(Error::Refused(Box::new(Told::OutOfRange(current.at, current.value.into()))));
             }
-            _ => attempt.add(ledger, &add(number))?,
+            _ => attempt.edit(ledger, &add(number))?,
         }
         if creates {
             attempt.put_if_absent(note, &Note { by: Ledger::amount(number) })?;

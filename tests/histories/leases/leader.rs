@@ -7,7 +7,7 @@ use crate::harness::functions::LEASES;
 use crate::histories::scene::EPOCH;
 use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseTerms, Leases, Unfinished};
 use fencepost::{
-    Add, Call, Deadline, Error, Exists, FencingToken, IdempotencyClaim, Key, Reads, Record, Table, UpdateError,
+    Call, Deadline, Edit, Error, Exists, FencingToken, IdempotencyClaim, Key, Reads, Record, Table, UpdateError,
     VersionError,
 };
 use serde::{Deserialize, Serialize};
@@ -348,7 +348,7 @@ impl Leader {
     async fn add(&self, token: &FencingToken, call: &Call) -> Told {
         let fenced = self.reports.fenced_by(token);
         let key = Key::from(self.scene.fenced().as_str());
-        match fenced.in_call(call).add(&key, &Add::to("added", 1, 0..=1_000_000)).await {
+        match fenced.in_call(call).edit(&key, &Edit::add("added", 1, 0..=1_000_000)).await {
             Ok(_) => Told::Done,
             Err(UpdateError::NotFound) => Told::NotFound,
             Err(UpdateError::Failed(failure)) => failure.into(),

@@ -5,7 +5,7 @@ use crate::harness::off::BOUND;
 use crate::harness::states::number;
 use crate::histories::item::{Asked, Calling, Operation, Stored, Told, by_failure};
 use crate::histories::scene::{self, Begun, Client, with_few_attempts};
-use fencepost::{Add, Call, Error, ItemVersion, Names, Reads, Record, Settings, Table, UpdateError};
+use fencepost::{Call, Edit, Error, ItemVersion, Names, Reads, Record, Settings, Table, UpdateError};
 use judges::register;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -46,7 +46,7 @@ impl<const OTHERS: u8> Record for Tally<OTHERS> {
     }
     .names(NAMES)
     .remembered_writes(12)
-    .add_window(4);
+    .edit_window(4);
 }
 
 /// The row that a transaction creates beside the tally.
@@ -202,7 +202,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let Begun { number, call, .. } = begun;
         let (key, number, known) = (self.client.scene.name.as_str(), *number, self.known);
         match what {
-            "add" => match self.table.in_call(call).add(key, &Add::to("count", 1, ..)).await {
+            "add" => match self.table.in_call(call).edit(key, &Edit::add("count", 1, ..)).await {
                 Ok(added) => Told::Applied(added.at, added.item.map(|shown| (shown.at, shown.value.into()))),
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
@@ -224,7 +224,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             if attempt.get(tally)?.is_none() {
                 return Err(Error::Refused(Told::SawNothing));
             }
-            attempt.add(tally, &Add::to("count", 1, ..))?;
+            attempt.edit(tally, &Edit::add("count", 1, ..))?;
             attempt.put_if_absent(note, &Note { by: number })?;
             Ok(Told::Landed)
         });

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests {
     use fencepost::lease::LeaseTerms;
-    use fencepost::{Add, Error, Failure, IdempotencyError, Record, Source, Store, Table, Timestamp, UpdateError, VersionError};
+    use fencepost::{Edit, Error, Failure, IdempotencyError, Record, Source, Store, Table, Timestamp, UpdateError, VersionError};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
 
@@ -41,7 +41,7 @@ mod tests {
         accounts.get(key).await?;
         accounts.update_with_retry(key, raise).await?;
         accounts.update_at_version(key, at, raise).await?;
-        accounts.add(key, &Add::to("balance", 1, 0..=10)).await?;
+        accounts.edit(key, &Edit::add("balance", 1, 0..=10)).await?;
         accounts.delete_at_version(key, at).await?;
         let leases = store.leases("leases");
         let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?).await?;

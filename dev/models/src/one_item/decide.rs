@@ -4,7 +4,7 @@ use super::{Call, HOUR, Kind, MOST, OneItem, Said, said};
 use crate::protocol::{Next, Protocol, Told};
 use crate::row::{self, At, Id, Row, Write, small};
 use fencepost::testing::{SeenRow, SentWrite, Stand, Verdict, is_in_window, is_soon, judge, judge_open, stand};
-use fencepost::{Add, Attributes, ItemVersion};
+use fencepost::{Attributes, Edit, ItemVersion};
 use std::ops::RangeInclusive;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -78,7 +78,7 @@ impl OneItem {
         let at =
             ItemVersion { version: row::version(row.at.version), incarnation: row::incarnation(row.at.incarnation) };
         let bands = bands(call.kind).iter().map(|band| (i64::from(*band.start())..=i64::from(*band.end()), 0));
-        let add = Add::to("stock", i64::from(by), 0..=i64::from(MOST)).bands("band", "stock", bands);
+        let add = Edit::add("stock", i64::from(by), 0..=i64::from(MOST)).bands("band", "stock", bands);
         match stand(&add, &attributes(row), !is_in_window(&sent, at)) {
             Stand::Takes | Stand::WindowPassed if call.attempts == 0 => Next::Told(self.gives_up(call)),
             Stand::Takes | Stand::WindowPassed => {

@@ -12,7 +12,7 @@ use fastrand::Rng;
 use fencepost::lease::Leases;
 use fencepost::lww::LwwRecord;
 use fencepost::testing::{LeaseTimes, LeaseWrite, RowWrite, WriteId, Writer, lease_request, newest_request};
-use fencepost::{Add, Attributes, Failure, ItemVersion, Key, Record, Settings};
+use fencepost::{Attributes, Edit, Failure, ItemVersion, Key, Record, Settings};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
 use models::leases::{LeaseModel, LeaseRow, Request as LeaseCall};
@@ -30,7 +30,7 @@ const NONE: Limits =
     Limits { sends: 0, faults: Faults { losses: 0, copies: 0, throttles: 0 }, life: 0, hedges: false, begins: 1 };
 
 #[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
-#[record(key = "id", settings = Settings::own().remembered_writes(R).add_window(W as u64))]
+#[record(key = "id", settings = Settings::own().remembered_writes(R).edit_window(W as u64))]
 struct Thing {
     stock: i8,
 }
@@ -129,7 +129,7 @@ fn any_write<'a>(
     seen: Option<&Row>,
     (by, burn): (Id, &[Id]),
     thing: &'a Thing,
-    add: &'a Add,
+    add: &'a Edit,
     purge_at: u32,
 ) -> Sent<'a> {
     let fence = chance.bool().then(|| chance.u64(1..4)).filter(|_| chance.bool());
@@ -190,7 +190,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
         burn.dedup();
         let earlier: Vec<_> = burn.iter().map(|earlier| id(*earlier)).collect();
         let thing = Thing { stock: chance.i8(-3..9) };
-        let add = Add::to("stock", i64::from(thing.stock), 0..=9);
+        let add = Edit::add("stock", i64::from(thing.stock), 0..=9);
         let purge_at = chance.u32(1..1000);
         let Sent { real, modelled, fence } = any_write(chance, seen.as_ref(), (by, &burn), &thing, &add, purge_at);
         let writer = Writer {

@@ -93,6 +93,15 @@ impl Expression {
         placeholder
     }
 
+    /// The placeholder of a name in a path. A name that several paths share has one.
+    pub(super) fn placeholder(&mut self, name: &str) -> String {
+        let known = self.names.iter().find(|(placeholder, known)| placeholder.starts_with("#n") && *known == name);
+        match known {
+            Some((placeholder, _)) => placeholder.clone(),
+            None => self.name(format!("#n{}", self.names.len()), name),
+        }
+    }
+
     pub(super) fn value(&mut self, placeholder: impl Into<String>, value: AttributeValue) {
         self.values.insert(placeholder.into(), value);
     }

@@ -1,16 +1,16 @@
 //! The writes, checks and queries of this crate. Only this folder has the text of expressions. `None` in place of a write:
 //! an expression would exceed a limit of `DynamoDB`. Of an update, send the whole item instead.
 
-mod add;
 mod demand;
+mod edit;
 mod lease;
 mod newest;
 mod query;
 mod versioned;
 mod write;
 
-pub(crate) use add::{AddedNumber, Addition, add_anywhere, add_within, burn};
 pub(crate) use demand::Demand;
+pub(crate) use edit::{AddedNumber, Clauses, Demanded, burn, edit_anywhere, edit_within};
 pub use lease::LeaseTimes;
 pub(crate) use lease::{
     ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,

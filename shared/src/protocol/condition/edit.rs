@@ -1,4 +1,4 @@
-//! Adds, and burns of adds.
+//! Edits, and burns of edits.
 
 use super::demand::{Demand, Expression};
 use super::write::{ConditionalWrite, Stamp, fenced};
@@ -10,32 +10,49 @@ use crate::protocol::row::{Row, number};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
 
+/// A path of names to a value, from the top of the item.
+pub(crate) type Path = Vec<String>;
+
+/// The parts of an edit.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub(crate) struct Addition {
+pub(crate) struct Clauses {
     pub numbers: Vec<AddedNumber>,
-    pub set: Vec<(String, AttributeValue)>,
-    pub equal: Vec<(String, AttributeValue)>,
-    pub missing: Vec<String>,
+    pub set: Vec<(Path, AttributeValue)>,
+    pub remove: Vec<Path>,
+    /// Set along with the rest. Alone, they are no change.
+    pub stamps: Vec<(String, AttributeValue)>,
+    pub demands: Vec<(Path, Demanded)>,
+    /// Demands an item that `set` and `remove` would change.
+    pub is_to_change: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct AddedNumber {
-    /// The path of names to the number, from the top of the item.
-    pub path: Vec<String>,
+    pub path: Path,
     pub by: String,
     pub low: String,
     pub high: String,
 }
 
-/// Adds to numbers of a live item in the demanded window, and stores the id. Adopts a foreign row. Returns the new row.
-pub(crate) fn add_within(
+/// A demand on the value at a path.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Demanded {
+    Equal(AttributeValue),
+    AtMostIfThere(AttributeValue),
+    There,
+    Missing,
+    Map,
+}
+
+/// Edits a live item in the demanded window, and stores the id. Adopts a foreign row. Returns the new row.
+pub(crate) fn edit_within(
     key: Attributes,
     demand: &Demand<'_>,
     stamp: &Stamp<'_>,
-    addition: &Addition,
+    clauses: &Clauses,
 ) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
-    expression.add(addition, demand.layout());
+    expression.edit(clauses, demand.layout());
     expression.demand_window(demand, stamp.id);
     let layout = demand.layout();
     if layout.marks_by_version() && (demand.is_foreign() || layout.demands_values()) {
@@ -57,10 +74,10 @@ pub(crate) fn add_within(
     fenced(write, demand.names(), stamp.fence)
 }
 
-/// Adds to numbers of a live item at any version. Leaves no id. So the add cannot be recognised later.
-pub(crate) fn add_anywhere(key: Attributes, layout: &Layout, addition: &Addition) -> Option<ConditionalWrite> {
+/// Edits a live item at any version. Leaves no id. So the edit cannot be recognised later.
+pub(crate) fn edit_anywhere(key: Attributes, layout: &Layout, clauses: &Clauses) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
-    expression.add(addition, layout);
+    expression.edit(clauses, layout);
     expression.name("#version", layout.names.version);
     // A row that another program wrote may have no version yet.
     expression.value(":one", number(1));
@@ -120,32 +137,59 @@ impl Expression {
         self.set("#version = #version + :one");
     }
 
-    fn add(&mut self, addition: &Addition, layout: &Layout) {
-        for (index, AddedNumber { path, by, low, high }) in addition.numbers.iter().enumerate() {
-            let parts = path.iter().enumerate();
-            let parts: Vec<_> = parts.map(|(depth, part)| self.name(format!("#n{index}_{depth}"), part)).collect();
-            let number = parts.join(".");
+    fn edit(&mut self, clauses: &Clauses, layout: &Layout) {
+        let Clauses { numbers, set, remove, stamps, demands, is_to_change } = clauses;
+        let (mut changes, map) = (Vec::new(), AttributeValue::S("M".to_owned()));
+        for (index, AddedNumber { path, by, low, high }) in numbers.iter().enumerate() {
+            let number = self.path(path);
             self.set(format!("{number} = {number} + :by{index}"));
             self.demand(format!("{number} BETWEEN :low{index} AND :high{index}"));
             for (placeholder, value) in [("by", by), ("low", low), ("high", high)] {
                 self.value(format!(":{placeholder}{index}"), AttributeValue::N(value.clone()));
             }
         }
-        for (index, (attribute, value)) in addition.set.iter().enumerate() {
-            let name = self.name(format!("#s{index}"), attribute);
+        for (index, (path, value)) in set.iter().enumerate() {
+            let path = self.path(path);
             self.value(format!(":s{index}"), value.clone());
-            self.set(format!("{name} = :s{index}"));
+            self.set(format!("{path} = :s{index}"));
+            changes.push(format!("attribute_not_exists({path}) OR {path} <> :s{index}"));
         }
-        for (index, (attribute, value)) in addition.equal.iter().enumerate() {
-            let name = self.name(format!("#e{index}"), attribute);
-            self.value(format!(":e{index}"), value.clone());
-            self.demand(format!("{name} = :e{index}"));
+        for path in remove {
+            let path = self.path(path);
+            changes.push(format!("attribute_exists({path})"));
+            self.remove(path);
         }
-        for (index, attribute) in addition.missing.iter().enumerate() {
-            let name = self.name(format!("#m{index}"), attribute);
-            self.demand(format!("attribute_not_exists({name})"));
+        for (index, (attribute, value)) in stamps.iter().enumerate() {
+            let name = self.path(std::slice::from_ref(attribute));
+            self.value(format!(":t{index}"), value.clone());
+            self.set(format!("{name} = :t{index}"));
+        }
+        for (index, (path, demanded)) in demands.iter().enumerate() {
+            let path = self.path(path);
+            let (condition, value) = match demanded {
+                Demanded::Equal(value) => (format!("{path} = :e{index}"), Some(value)),
+                Demanded::AtMostIfThere(value) => {
+                    (format!("(attribute_not_exists({path}) OR {path} <= :e{index})"), Some(value))
+                }
+                Demanded::There => (format!("attribute_exists({path})"), None),
+                Demanded::Missing => (format!("attribute_not_exists({path})"), None),
+                Demanded::Map => (format!("attribute_type({path}, :e{index})"), Some(&map)),
+            };
+            self.demand(condition);
+            if let Some(value) = value {
+                self.value(format!(":e{index}"), value.clone());
+            }
+        }
+        if *is_to_change {
+            self.demand(format!("({})", changes.join(" OR ")));
         }
         self.demand_life(layout);
+    }
+
+    /// Gives the names in a path placeholders. Returns the path in an expression.
+    fn path(&mut self, path: &[String]) -> String {
+        let parts: Vec<_> = path.iter().map(|name| self.placeholder(name)).collect();
+        parts.join(".")
     }
 }
 
@@ -156,7 +200,7 @@ mod tests {
     use crate::protocol::row::first_attributes;
     use crate::version::Version;
 
-    const LAYOUT: Layout = Layout { settings: Settings::own().add_window(4), ..Layout::of_key("id") };
+    const LAYOUT: Layout = Layout { settings: Settings::own().edit_window(4), ..Layout::of_key("id") };
 
     fn row(creator: u8, version: u64) -> Row {
         let mut attributes = first_attributes(&LAYOUT, WriteId::from_bytes([creator; 8]));

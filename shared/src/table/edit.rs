@@ -1,38 +1,44 @@
-//! [`Add`]: a change of numbers that needs no version, so that many writers do not conflict.
+//! [`Edit`]: a change that needs no version, so that many writers do not conflict.
 
 use super::bounds::{Bounds, before, negative};
 use crate::error::Failure;
 use crate::layout::Layout;
 use crate::number::{MAX_DIGITS, Number};
-use crate::protocol::condition::{AddedNumber, Addition};
+use crate::protocol::condition::{AddedNumber, Clauses, Demanded};
 use crate::protocol::item::Attributes;
 use crate::version::{ItemVersion, Versioned};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
 use std::ops::RangeInclusive;
 
-/// A change of one or more numbers of an item by fixed amounts, within bounds.
+/// A change that depends on the old item only through conditions: it adds to numbers within bounds, sets values and
+/// removes them.
 ///
-/// The outcome depends on the old numbers only through the bounds. So an add demands no exact version, and adds to one
-/// item do not conflict with each other. The field calls this *escrow* (O'Neil 1986) or a *bounded counter*.
+/// An edit demands no exact version. So edits of one item do not conflict with each other.
 ///
 /// ```
-/// use fencepost::Add;
+/// use fencepost::Edit;
 ///
 /// // Takes 3 from the stock, but never below 0. The status follows from the new stock.
-/// let take = Add::to("stock", -3, 0..=1_000_000).bands(
+/// let take = Edit::add("stock", -3, 0..=1_000_000).bands(
 ///     "status",
 ///     "stock",
 ///     [(0..=0, "out_of_stock"), (1..=5, "low_stock"), (6..=1_000_000, "in_stock")],
 /// );
-/// # drop(take);
+/// // Sets a member of a map while the device is online, at most once in five minutes.
+/// let fade = Edit::set(["config", "fadeMs"], &200)
+///     .only_if("status", &"online")
+///     .only_if_at_most("configUpdatedAt", &"2026-03-07T09:55:00.000Z")
+///     .stamp("configUpdatedAt", &"2026-03-07T10:00:00.000Z");
+/// # drop((take, fade));
 /// ```
 ///
-/// Sums are those of `DynamoDB`: exact up to 38 significant digits. If the numbers of an item may need more digits, use
+/// The field calls an add within bounds *escrow* (O'Neil 1986) or a *bounded counter*. Sums are those of `DynamoDB`: exact
+/// up to 38 significant digits. If the numbers of an item may need more digits, use
 /// [`Table::update_with_retry`](crate::Table::update_with_retry).
-#[derive(Clone, Debug)]
-pub struct Add {
-    addition: Addition,
+#[derive(Clone, Default, Debug)]
+pub struct Edit {
+    clauses: Clauses,
     bands: Vec<Bands>,
     seen: Option<ItemVersion>,
     invalid: Option<String>,
@@ -46,61 +52,114 @@ struct Bands {
     ranges: Vec<(RangeInclusive<i64>, AttributeValue)>,
 }
 
-/// The path of names to a number, from the top of the item.
+/// The path of names to a value, from the top of the item.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AddPath(Vec<String>);
+pub struct AttributePath(Vec<String>);
 
-impl From<&str> for AddPath {
+impl From<&str> for AttributePath {
     /// A top-level attribute. The name is literal: a dot in it separates nothing.
     fn from(name: &str) -> Self {
-        AddPath(vec![name.to_owned()])
+        AttributePath(vec![name.to_owned()])
     }
 }
 
-impl From<&String> for AddPath {
+impl From<&String> for AttributePath {
     fn from(name: &String) -> Self {
-        AddPath::from(name.as_str())
+        AttributePath::from(name.as_str())
     }
 }
 
-impl<const N: usize> From<[&str; N]> for AddPath {
+impl<const N: usize> From<[&str; N]> for AttributePath {
     /// A member of a map: the attribute, then the members, as in `["state", "brightness"]`.
     fn from(names: [&str; N]) -> Self {
-        AddPath(names.map(str::to_owned).into())
+        AttributePath(names.map(str::to_owned).into())
     }
 }
 
-/// An applied add.
+impl From<Vec<String>> for AttributePath {
+    fn from(names: Vec<String>) -> Self {
+        AttributePath(names)
+    }
+}
+
+/// An applied edit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Added<T> {
-    /// The version made by the add.
+pub struct Edited<T> {
+    /// The version made by the edit.
     pub at: ItemVersion,
     /// The item as the answer shows it. It may show later changes too. `None` if it was deleted.
     pub item: Option<Versioned<T>>,
 }
 
-impl Add {
+impl Edit {
     /// Adds `by` to the number at `path`, if the result keeps its [`Bounds`]: a range such as `0..=100` or `0..` for
     /// the result, or `..` for none of its own.
     #[must_use]
-    pub fn to(path: impl Into<AddPath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
-        let add = Add { addition: Addition::default(), bands: Vec::new(), seen: None, invalid: None };
-        add.and_to(path, by, bounds)
+    pub fn add(path: impl Into<AttributePath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
+        Edit::default().and_add(path, by, bounds)
     }
 
-    /// Adds to one more number of the same item. All numbers change, or none.
+    /// Sets the value at `path`. A path into a map demands that the map is there.
     #[must_use]
-    pub fn and_to(mut self, path: impl Into<AddPath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
-        let (path, by) = (path.into().0, by.into());
-        if path.is_empty() {
-            self.invalid = Some("the path of a number is empty".to_owned());
-        }
+    pub fn set(path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
+        Edit::default().and_set(path, value)
+    }
+
+    /// Adds to one more number of the same item. All changes of an edit are applied, or none.
+    #[must_use]
+    pub fn and_add(mut self, path: impl Into<AttributePath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
+        let (path, by) = (self.path(path), by.into());
         let [low, high] = bounds.into().of_current(&by).unwrap_or_else(|| {
             self.invalid = Some("only a whole amount has whole bounds: use Bounds::Before".to_owned());
             [negative(&by), negative(&by)]
         });
-        self.addition.numbers.push(AddedNumber { path, by: by.to_string(), low, high });
+        self.clauses.numbers.push(AddedNumber { path, by: by.to_string(), low, high });
         self
+    }
+
+    /// Sets one more value.
+    #[must_use]
+    pub fn and_set(mut self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
+        let path = self.path(path);
+        if let Some(value) = self.encode(&path, value) {
+            self = self.and_set_attribute(path, value);
+        }
+        self
+    }
+
+    /// Sets one more value, in the form of `DynamoDB`.
+    #[must_use]
+    pub fn and_set_attribute(mut self, path: impl Into<AttributePath>, value: AttributeValue) -> Self {
+        let path = self.path(path);
+        self.demand_map(&path);
+        self.clauses.set.push((path, value));
+        self
+    }
+
+    /// Removes the value at `path`, if there is one. A path into a map demands that the map is there.
+    #[must_use]
+    pub fn and_remove(mut self, path: impl Into<AttributePath>) -> Self {
+        let path = self.path(path);
+        self.demand_map(&path);
+        self.clauses.remove.push(path);
+        self
+    }
+
+    /// A member can be set or removed only in a map.
+    fn demand_map(&mut self, path: &[String]) {
+        let (demands, parent) = (&mut self.clauses.demands, path[..path.len().saturating_sub(1)].to_vec());
+        let demand = (parent, Demanded::Map);
+        if !demand.0.is_empty() && !demands.contains(&demand) {
+            demands.push(demand);
+        }
+    }
+
+    fn path(&mut self, path: impl Into<AttributePath>) -> Vec<String> {
+        let AttributePath(path) = path.into();
+        if path.is_empty() {
+            self.invalid = Some("the path of a value is empty".to_owned());
+        }
+        path
     }
 
     /// Sets an attribute by the range of the result of the number at `path`. The path leads to one of the numbers of
@@ -111,17 +170,17 @@ impl Add {
     pub fn bands(
         mut self,
         attribute: &str,
-        path: impl Into<AddPath>,
+        path: impl Into<AttributePath>,
         bands: impl IntoIterator<Item = (RangeInclusive<i64>, impl Serialize)>,
     ) -> Self {
         let path = path.into().0;
         let mut encoded = Vec::new();
         for (range, value) in bands.into_iter().filter(|(range, _)| !range.is_empty()) {
-            if let Some(value) = self.encode(attribute, &value) {
+            if let Some(value) = self.encode(&[attribute.to_owned()], &value) {
                 encoded.push((range, value));
             }
         }
-        match self.addition.numbers.iter().position(|number| number.path == path) {
+        match self.clauses.numbers.iter().position(|number| number.path == path) {
             Some(number) if self.number(number).is_some() => {
                 self.bands.push(Bands { number, attribute: attribute.to_owned(), ranges: encoded });
             }
@@ -131,32 +190,67 @@ impl Add {
         self
     }
 
-    /// Sets an attribute to a value, without a demand on its old value.
+    /// Sets an attribute along with the rest, such as the time of the last change. Alone, it is no change for
+    /// [`Edit::only_if_changed`].
     #[must_use]
-    pub fn set(mut self, attribute: &str, value: &impl Serialize) -> Self {
-        if let Some(value) = self.encode(attribute, value) {
-            self.addition.set.push((attribute.to_owned(), value));
+    pub fn stamp(mut self, attribute: &str, value: &impl Serialize) -> Self {
+        if let Some(value) = self.encode(&[attribute.to_owned()], value) {
+            self.clauses.stamps.push((attribute.to_owned(), value));
         }
         self
     }
 
-    /// Demands that an attribute has this value.
+    /// Demands this value at `path`.
     #[must_use]
-    pub fn only_if(mut self, attribute: &str, value: &impl Serialize) -> Self {
-        if let Some(value) = self.encode(attribute, value) {
-            self.addition.equal.push((attribute.to_owned(), value));
+    pub fn only_if(self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
+        self.demand_value(path, value, Demanded::Equal)
+    }
+
+    /// Demands at most this value at `path`, or none. Numbers are compared as numbers, texts byte by byte.
+    #[must_use]
+    pub fn only_if_at_most(self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
+        self.demand_value(path, value, Demanded::AtMostIfThere)
+    }
+
+    /// Demands a value at `path`.
+    #[must_use]
+    pub fn only_with(self, path: impl Into<AttributePath>) -> Self {
+        self.demand(path, Demanded::There)
+    }
+
+    /// Demands that there is no value at `path`.
+    #[must_use]
+    pub fn only_without(self, path: impl Into<AttributePath>) -> Self {
+        self.demand(path, Demanded::Missing)
+    }
+
+    /// Demands an item that the edit would change, if it only sets and removes values. An add always changes it.
+    #[must_use]
+    pub fn only_if_changed(mut self) -> Self {
+        self.clauses.is_to_change = self.clauses.numbers.is_empty();
+        self
+    }
+
+    fn demand_value(
+        mut self,
+        path: impl Into<AttributePath>,
+        value: &impl Serialize,
+        demanded: fn(AttributeValue) -> Demanded,
+    ) -> Self {
+        let path = self.path(path);
+        match self.encode(&path, value) {
+            Some(value) => self.demand(path, demanded(value)),
+            None => self,
         }
+    }
+
+    fn demand(mut self, path: impl Into<AttributePath>, demanded: Demanded) -> Self {
+        let path = self.path(path);
+        self.clauses.demands.push((path, demanded));
         self
     }
 
-    /// Demands that an attribute is missing.
-    #[must_use]
-    pub fn only_without(mut self, attribute: &str) -> Self {
-        self.addition.missing.push(attribute.to_owned());
-        self
-    }
-
-    /// Names a state in which the item was seen. The add then needs no read.
+    /// Names a state in which the item was seen. The edit then needs no read.
     #[must_use]
     pub fn seen(mut self, at: ItemVersion) -> Self {
         self.seen = Some(at);
@@ -167,32 +261,32 @@ impl Add {
         self.seen
     }
 
-    fn encode(&mut self, attribute: &str, value: &impl Serialize) -> Option<AttributeValue> {
+    fn encode(&mut self, path: &[String], value: &impl Serialize) -> Option<AttributeValue> {
         let encoded = serde_dynamo::to_attribute_value(value);
-        encoded.map_err(|error| self.invalid = Some(format!("{attribute}: {error}"))).ok()
+        encoded.map_err(|error| self.invalid = Some(format!("{}: {error}", path.join(".")))).ok()
     }
 
     fn number(&self, number: usize) -> Option<i128> {
-        whole(&self.addition.numbers[number].by)
+        whole(&self.clauses.numbers[number].by)
     }
 
-    /// The addition to send if the item is as in `attributes`: with the bands that follow from them. Without
+    /// The clauses to send if the item is as in `attributes`: with the bands that follow from them. Without
     /// attributes, the last band of each number is guessed.
-    pub(crate) fn resolve(&self, layout: &Layout, attributes: Option<&Attributes>) -> Result<Addition, Failure> {
+    pub(crate) fn resolve(&self, layout: &Layout, attributes: Option<&Attributes>) -> Result<Clauses, Failure> {
         let invalid = |reason: String| Failure::InvalidRecord { reason };
         if let Some(reason) = &self.invalid {
             return Err(invalid(reason.clone()));
         }
-        let Addition { numbers, set, equal, missing } = &self.addition;
-        let tops = numbers.iter().map(|number| &number.path[0]);
-        let named = tops.chain(set.iter().map(|(name, _)| name)).chain(self.bands.iter().map(|bands| &bands.attribute));
-        let named = named.chain(equal.iter().map(|(name, _)| name)).chain(missing);
-        for name in named {
+        let Clauses { numbers, set, remove, stamps, demands, .. } = &self.clauses;
+        let paths = numbers.iter().map(|number| &number.path).chain(set.iter().map(|(path, _)| path)).chain(remove);
+        let tops = paths.chain(demands.iter().map(|(path, _)| path)).filter_map(|path| path.first());
+        let named = tops.chain(stamps.iter().map(|(name, _)| name));
+        for name in named.chain(self.bands.iter().map(|bands| &bands.attribute)) {
             if !layout.attributes.contains(&name.as_str()) {
                 return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
             }
         }
-        let mut addition = self.addition.clone();
+        let mut clauses = self.clauses.clone();
         for Bands { number, attribute, ranges } in &self.bands {
             let by = self.number(*number).unwrap_or_default();
             let current = attributes.and_then(|item| number_at(item, &numbers[*number].path));
@@ -204,42 +298,39 @@ impl Add {
             let (Some(low), Some(high)) = (before(*range.start(), by), before(*range.end(), by)) else {
                 return Err(invalid(format!("{attribute} has bands whose numbers need more than {MAX_DIGITS} digits")));
             };
-            narrow(&mut addition.numbers[*number], low, high);
-            addition.set.push((attribute.clone(), value.clone()));
+            narrow(&mut clauses.numbers[*number], low, high);
+            clauses.stamps.push((attribute.clone(), value.clone()));
         }
-        Ok(addition)
+        Ok(clauses)
     }
 }
 
-/// How a live item stands to an add.
+/// How a live item stands to an edit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Stand {
     /// The item has no number there.
     NotANumber,
     /// The result would be outside the bounds.
     OutOfRange,
+    /// A value is not as demanded.
+    NotAsDemanded,
+    /// The edit would change nothing.
+    Unchanged,
     /// The row has left the window.
     WindowPassed,
-    /// An attribute is not as demanded.
-    NotAsDemanded,
-    /// It takes the add, perhaps with another band than the guessed one.
+    /// It takes the edit, perhaps with another band than the guessed one. Whether a number with decimals is within the
+    /// bounds, only `DynamoDB` tells.
     Takes,
-    /// It has a number with decimals. Only `DynamoDB` compares it with the bounds.
-    Unclear,
 }
 
-impl Add {
-    /// How an item stands to this add, as far as can be told here. `passed`: the row has left the window.
+impl Edit {
+    /// How an item stands to this edit, as far as can be told here. `passed`: the row has left the window.
     pub(crate) fn stand(&self, item: &Attributes, passed: bool) -> Stand {
-        let Addition { numbers, equal, missing, .. } = &self.addition;
-        let mut is_clear = true;
+        let Clauses { numbers, set, remove, demands, is_to_change, .. } = &self.clauses;
         for (index, number) in numbers.iter().enumerate() {
             let Some(current) = number_at(item, &number.path) else { return Stand::NotANumber };
             let [current, low, high] = [current, &number.low, &number.high].map(whole);
-            let (Some(current), Some(low), Some(high)) = (current, low, high) else {
-                is_clear = false;
-                continue;
-            };
+            let (Some(current), Some(low), Some(high)) = (current, low, high) else { continue };
             let next = current.checked_add(self.number(index).unwrap_or_default());
             let mut bands = self.bands.iter().filter(|bands| bands.number == index);
             let has_bands = bands.all(|bands| bands.ranges.iter().any(|(range, _)| contains(range, next)));
@@ -247,16 +338,30 @@ impl Add {
                 return Stand::OutOfRange;
             }
         }
-        let is_kept = |(name, value): &(String, AttributeValue)| item.get(name) == Some(value);
-        if passed {
-            Stand::WindowPassed
-        } else if !equal.iter().all(is_kept) || missing.iter().any(|name| item.contains_key(name)) {
+        let would_change = set.iter().any(|(path, value)| value_at(item, path) != Some(value))
+            || remove.iter().any(|path| value_at(item, path).is_some());
+        if !demands.iter().all(|(path, demanded)| is_met(demanded, value_at(item, path))) {
             Stand::NotAsDemanded
-        } else if is_clear {
-            Stand::Takes
+        } else if *is_to_change && !would_change {
+            Stand::Unchanged
+        } else if passed {
+            Stand::WindowPassed
         } else {
-            Stand::Unclear
+            Stand::Takes
         }
+    }
+}
+
+fn is_met(demanded: &Demanded, value: Option<&AttributeValue>) -> bool {
+    match (demanded, value) {
+        (Demanded::Equal(demanded), value) => value == Some(demanded),
+        (Demanded::AtMostIfThere(AttributeValue::S(most)), Some(AttributeValue::S(text))) => text <= most,
+        // Only `DynamoDB` compares numbers.
+        (Demanded::AtMostIfThere(AttributeValue::N(_)), Some(AttributeValue::N(_))) => true,
+        (Demanded::AtMostIfThere(_), value) => value.is_none(),
+        (Demanded::There, value) => value.is_some(),
+        (Demanded::Missing, value) => value.is_none(),
+        (Demanded::Map, value) => value.is_some_and(AttributeValue::is_m),
     }
 }
 
@@ -276,9 +381,12 @@ fn narrow(number: &mut AddedNumber, low: i128, high: i128) {
 }
 
 fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {
+    value_at(item, path)?.as_n().ok().map(String::as_str)
+}
+
+fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeValue> {
     let (first, rest) = path.split_first()?;
-    let value = rest.iter().try_fold(item.get(first)?, |value, name| value.as_m().ok()?.get(name))?;
-    value.as_n().ok().map(String::as_str)
+    rest.iter().try_fold(item.get(first)?, |value, name| value.as_m().ok()?.get(name))
 }
 
 #[cfg(test)]
@@ -311,7 +419,7 @@ mod tests {
             (i64::MIN + 1, -1, Stand::Takes),
             (i64::MIN, -1, Stand::OutOfRange),
         ] {
-            assert_eq!(Add::to("n", by, ..).stand(&item(current), false), stand, "{current} {by}");
+            assert_eq!(Edit::add("n", by, ..).stand(&item(current), false), stand, "{current} {by}");
         }
     }
 
@@ -333,8 +441,8 @@ mod tests {
             ("-1e38", "1e38", "1e38"),
             ("+1e100", "-1e100", "-1e100"),
         ] {
-            let add = Add::to("n", number(by), ..);
-            let AddedNumber { low: least, high: most, .. } = &add.addition.numbers[0];
+            let add = Edit::add("n", number(by), ..);
+            let AddedNumber { low: least, high: most, .. } = &add.clauses.numbers[0];
             assert_eq!((least.as_str(), most.as_str()), (low, high), "{by}");
             for bound in [low, high] {
                 assert!(Number::parse(bound).is_some(), "{bound} has too many digits");
@@ -348,20 +456,20 @@ mod tests {
         let huge = |text: &str| Attributes::from([("n".to_owned(), AttributeValue::N(text.to_owned()))]);
         let nines = "9".repeat(38);
         let add =
-            Add::to("n", number("9e37"), ..).bands("state", "n", [(i64::MIN..=-1, "below"), (0..=i64::MAX, "above")]);
+            Edit::add("n", number("9e37"), ..).bands("state", "n", [(i64::MIN..=-1, "below"), (0..=i64::MAX, "above")]);
         let state = |current: &str| {
             let resolved = add.resolve(Table::<Counter>::LAYOUT, Some(&huge(current))).expect("valid").set;
             (resolved[0].1.as_s().expect("a text").clone(), add.stand(&huge(current), false))
         };
         assert_eq!(state(&nines), ("above".to_owned(), Stand::OutOfRange), "the sum is more than an i128 holds");
         assert_eq!(state("-90000000000000000000000000000000000005"), ("below".to_owned(), Stand::Takes));
-        assert!(Add::to("n", number("9e37"), 0..=1).invalid.is_none());
-        assert!(Add::to("n", number(&nines), -1..=0).invalid.is_some(), "-1 less {nines} has 39 digits");
+        assert!(Edit::add("n", number("9e37"), 0..=1).invalid.is_none());
+        assert!(Edit::add("n", number(&nines), -1..=0).invalid.is_some(), "-1 less {nines} has 39 digits");
     }
 
     #[test]
     fn a_result_outside_all_bands_of_its_number_is_out_of_range() {
-        let add = Add::to("n", 1, ..).bands("state", "n", [(0..=9, "open"), (20..=29, "shut")]);
+        let add = Edit::add("n", 1, ..).bands("state", "n", [(0..=9, "open"), (20..=29, "shut")]);
         for (current, stand) in [
             (8, Stand::Takes),
             (9, Stand::OutOfRange),
@@ -375,12 +483,12 @@ mod tests {
 
     #[test]
     fn an_item_takes_an_add_if_its_other_attributes_are_as_demanded_and_its_window_has_not_passed() {
-        let add = |state: &str| Add::to("n", 1, ..).only_if("state", &state);
+        let add = |state: &str| Edit::add("n", 1, ..).only_if("state", &state);
         assert_eq!(add("open").stand(&item(1), false), Stand::Takes);
         assert_eq!(add("shut").stand(&item(1), false), Stand::NotAsDemanded);
         assert_eq!(add("open").only_without("state").stand(&item(1), false), Stand::NotAsDemanded);
         assert_eq!(add("open").only_without("other").stand(&item(1), false), Stand::Takes);
         assert_eq!(add("open").stand(&item(1), true), Stand::WindowPassed);
-        assert_eq!(Add::to("other", 1, ..).stand(&item(1), true), Stand::NotANumber);
+        assert_eq!(Edit::add("other", 1, ..).stand(&item(1), true), Stand::NotANumber);
     }
 }
