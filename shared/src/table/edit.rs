@@ -393,6 +393,7 @@ fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeVa
 mod tests {
     use super::*;
     use crate::table::{Record, Table};
+    use serde_json::json;
 
     #[derive(Serialize, serde::Deserialize)]
     struct Counter {
@@ -458,7 +459,7 @@ mod tests {
         let add =
             Edit::add("n", number("9e37"), ..).bands("state", "n", [(i64::MIN..=-1, "below"), (0..=i64::MAX, "above")]);
         let state = |current: &str| {
-            let resolved = add.resolve(Table::<Counter>::LAYOUT, Some(&huge(current))).expect("valid").set;
+            let resolved = add.resolve(Table::<Counter>::LAYOUT, Some(&huge(current))).expect("valid").stamps;
             (resolved[0].1.as_s().expect("a text").clone(), add.stand(&huge(current), false))
         };
         assert_eq!(state(&nines), ("above".to_owned(), Stand::OutOfRange), "the sum is more than an i128 holds");
@@ -482,13 +483,56 @@ mod tests {
     }
 
     #[test]
-    fn an_item_takes_an_add_if_its_other_attributes_are_as_demanded_and_its_window_has_not_passed() {
-        let add = |state: &str| Edit::add("n", 1, ..).only_if("state", &state);
-        assert_eq!(add("open").stand(&item(1), false), Stand::Takes);
-        assert_eq!(add("shut").stand(&item(1), false), Stand::NotAsDemanded);
-        assert_eq!(add("open").only_without("state").stand(&item(1), false), Stand::NotAsDemanded);
-        assert_eq!(add("open").only_without("other").stand(&item(1), false), Stand::Takes);
-        assert_eq!(add("open").stand(&item(1), true), Stand::WindowPassed);
-        assert_eq!(Edit::add("other", 1, ..).stand(&item(1), true), Stand::NotANumber);
+    fn an_item_takes_an_edit_that_changes_it_if_its_values_are_as_demanded_and_the_window_has_not_passed() {
+        let (add, set) = (Edit::add("n", 1, ..), Edit::set(["map", "old"], &7));
+        let item: Attributes =
+            serde_dynamo::to_item(json!({"n": 1, "state": "open", "map": {"old": 6}})).expect("an item");
+        for (edit, stand) in [
+            (add.clone().only_if("state", &"open"), Stand::Takes),
+            (add.clone().only_if("state", &"shut"), Stand::NotAsDemanded),
+            (add.clone().only_if("state", &"open").only_without("state"), Stand::NotAsDemanded),
+            (add.clone().only_without("other").only_with("state"), Stand::Takes),
+            (add.clone().only_with("other"), Stand::NotAsDemanded),
+            (add.clone().only_if_at_most("state", &"open"), Stand::Takes),
+            (add.clone().only_if_at_most("state", &"opem"), Stand::NotAsDemanded),
+            (add.clone().only_if_at_most("other", &"opem"), Stand::Takes),
+            (add.clone().only_if_at_most("n", &"1"), Stand::NotAsDemanded),
+            (add.clone().only_if_at_most("n", &0), Stand::Takes), // only DynamoDB compares numbers
+            (add.clone().only_if_changed(), Stand::Takes),
+            (set.clone().only_if_changed(), Stand::Takes),
+            (set.clone().and_set(["map", "old"], &6), Stand::Takes),
+            (Edit::set(["map", "old"], &6), Stand::Takes),
+            (Edit::set(["map", "old"], &6).only_if_changed().stamp("state", &"shut"), Stand::Unchanged),
+            (Edit::set(["map", "old"], &"6").only_if_changed(), Stand::Takes),
+            (Edit::default().and_remove("other").only_if_changed(), Stand::Unchanged),
+            (Edit::default().and_remove("other").and_remove(["map", "old"]).only_if_changed(), Stand::Takes),
+            (Edit::set(["state", "x"], &6), Stand::NotAsDemanded),
+            (Edit::default().and_remove(["other", "x"]), Stand::NotAsDemanded),
+        ] {
+            assert_eq!(edit.stand(&item, false), stand, "{edit:?}");
+            let passed = if stand == Stand::Takes { Stand::WindowPassed } else { stand };
+            assert_eq!(edit.stand(&item, true), passed, "{edit:?}, too late");
+        }
+        assert_eq!(Edit::add("other", 1, ..).stand(&item, true), Stand::NotANumber);
+    }
+
+    #[test]
+    fn an_edit_names_only_attributes_of_its_record_and_no_empty_path() {
+        let resolve =
+            |edit: Edit| edit.resolve(Table::<Counter>::LAYOUT, None).map(drop).map_err(|error| error.to_string());
+        let none: [&str; 0] = [];
+        for edit in [
+            Edit::set("x", &1),
+            Edit::default().and_remove(["x", "y"]),
+            Edit::set("n", &1).stamp("x", &1),
+            Edit::set("n", &1).only_with("x"),
+            Edit::add("x", 1, ..),
+        ] {
+            assert!(resolve(edit.clone()).expect_err("not declared").contains("x is not among"), "{edit:?}");
+        }
+        for edit in [Edit::set(none, &1), Edit::add(none, 1, ..), Edit::set("n", &1).only_with(none)] {
+            assert!(resolve(edit).expect_err("no path").contains("path of a value is empty"));
+        }
+        assert_eq!(resolve(Edit::set(["state", "x"], &1)), Ok(()));
     }
 }
