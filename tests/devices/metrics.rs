@@ -31,7 +31,7 @@ async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
     server.fail_writes(&[Fault::AnswerLost]);
     assert_eq!(status(Event::set_status().text(r#"{"status":"offline"}"#)).await, 200);
     for value in [1, 2] {
-        let event = Event::patch_state().text(&format!(r#"{{"volume":{value}}}"#));
+        let event = Event::patch_state().text(&format!(r#"{{"levels":[{value}]}}"#));
         assert_eq!(overtaken(&server, &process, event).await, 200);
     }
 
@@ -41,7 +41,7 @@ async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
     }
     assert_eq!(status(Event::set_config()).await, 409, "too soon after it was created");
     server.fail_writes(&[Fault::AnswerLost, Fault::Denied]);
-    assert_eq!(status(Event::patch_state().text(r#"{"volume":3}"#)).await, 504);
+    assert_eq!(status(Event::patch_state().text(r#"{"levels":[3]}"#)).await, 504);
     let corrupt = json!({"deviceId": {"S": "lamp-2"}, "_version": {"N": "-1"}});
     World::on(&server.engine).plant(&corrupt);
     assert_eq!(status(Event::get().device("lamp-2")).await, 500);
@@ -52,8 +52,8 @@ async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
     assert_eq!(metrics.dimensions(), ["function", "route"], "a key or an id would be a metric for each item");
     for (name, expected) in [
         ("requests", 12),
-        ("changes", 7),
-        ("attempts", 9),
+        ("changes", 8),
+        ("attempts", 10),
         ("conflicts", 2),
         ("lost_answers", 2),
         ("unknowns", 1),

@@ -2,7 +2,7 @@
 
 use super::world::{TABLES, World, start};
 use crate::harness::clients::lost;
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, number};
 use crate::harness::events::Event;
 use crate::harness::functions::DEVICES;
 use crate::harness::server::{Server, listen};
@@ -15,6 +15,7 @@ use axum::response::Response;
 use http_body_util::BodyExt;
 use hyper_util::client::legacy::{self, connect::HttpConnector};
 use hyper_util::rt::TokioExecutor;
+use serde_json::{Map, json};
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -162,11 +163,16 @@ async fn lost_answers_on_one_device_over_http_leave_hardly_any_adjustment_unknow
 
 /// Each process has a store and connections of its own, and knows nothing of the others.
 ///
-/// An add is refused by its window of 32 only after 32 others were committed. So at most 28 of 60 are refused, each
+/// An edit is refused by its window of 32 only after 32 others were committed. So at most 28 of 60 are refused, each
 /// only once: at most 60 reads and 88 writes, or 2.5 requests each. A send that is repeated because of a late answer
 /// counts once, because the machine decides about it.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn sixty_processes_that_adjust_one_device_at_once_send_less_than_three_requests_each() {
+async fn sixty_processes_that_adjust_or_patch_one_device_at_once_send_less_than_three_requests_each() {
+    at_once(|_| brighten()).await;
+    at_once(|client| Event::patch_state().json(&json!({format!("m{client}"): 1}))).await;
+}
+
+async fn at_once(event: fn(i64) -> Event) {
     const CLIENTS: i64 = 60;
     let server = Server::start(TABLES).await;
     let mut starting = JoinSet::new();
@@ -175,12 +181,15 @@ async fn sixty_processes_that_adjust_one_device_at_once_send_less_than_three_req
         starting.spawn(async move { start(&server, &[]).await });
     }
     let processes = starting.join_all().await;
-    World::on(&server.engine).send(&Event::create()).await.shows(201, 1);
+    let members = (0..CLIENTS).map(|client| (format!("m{client}"), json!(0)));
+    let state: Map<_, _> = members.chain([("brightness".to_owned(), json!(0))]).collect();
+    World::on(&server.engine).send(&Event::create().json(&json!({"state": state}))).await.shows(201, 1);
     server.engine.take_log();
     let mut clients = JoinSet::new();
-    for process in processes {
+    for (client, process) in (0..).zip(processes) {
+        let event = event(client);
         clients.spawn(async move {
-            let status = process.answer(&brighten()).await.status;
+            let status = process.answer(&event).await.status;
             process.end().await;
             status
         });
@@ -191,6 +200,9 @@ async fn sixty_processes_that_adjust_one_device_at_once_send_less_than_three_req
         log.iter().filter(|asked| asked.operation == "UpdateItem").map(|asked| asked.body.to_string()).collect();
     println!("{} requests, {} different writes of {CLIENTS} processes", log.len(), writes.len());
     assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
-    assert_eq!(brightness(&server.engine, "lamp-1"), 50 + CLIENTS);
+    let row = server.engine.row(DEVICES, "deviceId", "lamp-1");
+    let state = row["state"]["M"].as_object().expect("a map").values();
+    let sum = state.map(|number| number["N"].as_str().expect("a number").parse::<i64>().expect("whole")).sum::<i64>();
+    assert_eq!((sum, number(&row, "_version")), (CLIENTS, 1 + CLIENTS));
     assert!((60..=88).contains(&writes.len()), "{} different writes of {CLIENTS} processes", writes.len());
 }

@@ -1,8 +1,9 @@
 //! The function `device-state`: creates, reads, patches, adjusts, configures and deletes devices exactly once.
 //!
-//! Reading order: [`FUNCTION`], its routes and their handlers, then the decisions in [`device`].
+//! Reading order: [`FUNCTION`], its routes and their handlers, then the decisions in [`device`], and the same as edits.
 
 pub mod device;
+mod edits;
 pub mod requests;
 
 use crate::function::{
@@ -10,10 +11,8 @@ use crate::function::{
 };
 use crate::operation::{Conditions, NUMBER, OWN_NAMES, Operation, RETRY_AFTER};
 use axum::Router;
-use device::{
-    DEVICE, Device, adjustment_as_edit, config_as_edit, decide_adjust, decide_config, decide_patch, decide_status,
-    patch_as_edit, status_as_edit,
-};
+use device::{DEVICE, Device, decide_adjust, decide_config, decide_patch, decide_status};
+use edits::{adjustment_as_edit, config_as_edit, patch_as_edit, status_as_edit};
 use fencepost::http::{Items, Problem, Request, Resource, Response};
 use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
 use requests::{

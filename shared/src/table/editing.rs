@@ -1,11 +1,12 @@
 //! [`Table::edit`]: sends an edit until its outcome is proved. Moves its window forward, and burns an unproved edit.
 
 use super::commit::{Applied, RowChange};
-use super::edit::{Edit, Edited, Stand};
+use super::edit::{Edit, Edited};
 use super::handle::Table;
 use super::key::Key;
 use super::prepare::{Prepared, Write};
 use super::record::Record;
+use super::stand::Stand;
 use crate::call::Call;
 use crate::error::{Failure, UpdateError};
 use crate::protocol::condition::{Clauses, Demand};
@@ -91,8 +92,10 @@ impl<T: Record> Table<T> {
                 Err(UpdateError::Refused(match stand {
                     Stand::NotANumber => NotEdited::NotANumber(current),
                     Stand::Unchanged => NotEdited::Unchanged(current),
-                    Stand::OutOfRange => NotEdited::OutOfRange(current),
-                    Stand::NotAsDemanded | Stand::Takes | Stand::WindowPassed => NotEdited::NotAsDemanded(current),
+                    Stand::NotAsDemanded => NotEdited::NotAsDemanded(current),
+                    // Only `DynamoDB` compared the numbers.
+                    _ if edit.adds() => NotEdited::OutOfRange(current),
+                    _ => NotEdited::NotAsDemanded(current),
                 }))
             }
         }

@@ -12,6 +12,7 @@ pub(crate) mod handle;
 mod key;
 pub(crate) mod prepare;
 mod record;
+pub(crate) mod stand;
 mod update;
 
 pub use bounds::Bounds;

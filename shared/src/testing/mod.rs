@@ -37,7 +37,7 @@ pub use crate::protocol::send::Reason;
 pub use crate::protocol::settle::{
     After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to,
 };
-pub use crate::table::edit::Stand;
+pub use crate::table::stand::Stand;
 
 /// The default policy with pauses for round trips up to this long.
 #[must_use]

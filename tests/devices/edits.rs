@@ -1,0 +1,158 @@
+//! Patches, statuses and configurations as edits: they come to the same as the decisions, and many at once do not
+//! conflict.
+
+use super::world::{TABLES, World};
+use crate::harness::engine::Engine;
+use crate::harness::events::Event;
+use crate::harness::faults::{Broken, Network, Rates, network_that_breaks};
+use fastrand::Rng;
+use fencepost::json::merge_patch;
+use futures_util::future::join_all;
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A value for a state or a patch. Few names and values make it likely that they meet.
+fn drawn(rng: &mut Rng, depth: u32, in_patch: bool) -> Value {
+    match rng.u32(..12) {
+        0 | 1 if in_patch => Value::Null,
+        0..=4 => json!(rng.u32(..2)),
+        5 => json!("text"),
+        6 => json!(true),
+        7 => json!([rng.u32(..2)]),
+        8 if in_patch && rng.bool() => json!(1e30), // a wide number
+        _ if depth == 0 => json!({}),
+        _ => drawn_object(rng, depth - 1, in_patch),
+    }
+}
+
+fn drawn_object(rng: &mut Rng, depth: u32, in_patch: bool) -> Value {
+    let names = ["a", "b", "size", "a.b"];
+    let members = (0..rng.usize(..4)).map(|_| (names[rng.usize(..4)].to_owned(), drawn(rng, depth, in_patch)));
+    Value::Object(members.collect::<Map<_, _>>())
+}
+
+#[tokio::test]
+async fn a_patch_leaves_the_merged_state_with_at_most_the_requests_of_a_change_by_version() {
+    let (mut changed, mut in_one) = (0, 0);
+    for seed in 0..150 {
+        let mut rng = Rng::with_seed(seed);
+        let state = drawn_object(&mut rng, 2, false);
+        let mut world = World::with_state(&state.to_string()).await;
+        let (mut state, mut version) = (state, 1);
+        for turn in 0..6 {
+            if rng.bool() {
+                world = world.moved_to(&world.engine.clone()); // another process, which knows nothing
+            }
+            let patch = drawn_object(&mut rng, 2, true);
+            let merged = merge_patch(&state, &patch);
+            world.pass(1000 * (turn + 1));
+            world.engine.take_log();
+            let answer = world.send(&Event::patch_state().text(&patch.to_string())).await;
+            let (reads, writes) = world.engine.take_counts();
+            let what = format!("seed {seed}, turn {turn}: {patch} to {state}: {reads} reads, {writes} writes");
+            let is_change = merged != state;
+            version += u64::from(is_change);
+            let shown = answer.shows(200, version);
+            assert_eq!(shown["state"], merged, "{what}");
+            assert_eq!(world.send(&Event::get()).await.shows(200, version), shown, "{what}");
+            assert!(reads + writes <= 1 + usize::from(is_change), "{what}");
+            changed += usize::from(is_change);
+            in_one += usize::from(is_change && reads + writes == 1);
+            state = merged;
+        }
+    }
+    println!("{changed} changes, {in_one} of them in one request");
+    assert!(changed > 300 && in_one > 30, "{changed} {in_one}");
+}
+
+const HOP: Duration = Duration::from_millis(5);
+
+/// Callers of one device, each 5 ms away.
+struct Crowd {
+    network: Arc<Network>,
+    begun: Instant,
+}
+
+impl Crowd {
+    /// With a device of a hundred members `m0` to `m99`.
+    async fn new() -> Self {
+        let engine = Engine::embedded(TABLES);
+        let state: Map<_, _> = (0..100).map(|number| (format!("m{number}"), json!(-1))).collect();
+        let create = Event::create().json(&json!({"state": state, "status": "online"}));
+        World::on(&engine).send(&create).await.shows(201, 1);
+        let network = network_that_breaks(&engine, Rates::default(), Broken::Nothing, Rng::with_seed(1));
+        network.hops(HOP);
+        engine.take_log();
+        Crowd { network, begun: Instant::now() }
+    }
+
+    fn process(&self) -> World {
+        World::over(&self.network, self.begun)
+    }
+
+    /// Sends these events at once. Returns the statuses, the requests per event and the time of the last answer.
+    async fn at_once(&self, process: &World, events: impl Iterator<Item = Event>) -> (Vec<i64>, f64, Duration) {
+        let begun = Instant::now();
+        let statuses = join_all(events.map(async |event| process.send(&event).await.status)).await;
+        let requests = u32::try_from(self.network.engine.take_log().len()).expect("few");
+        let each = f64::from(requests) / f64::from(u32::try_from(statuses.len()).expect("few"));
+        println!("{each:.2} requests each, last after {:?} (virtual)", begun.elapsed());
+        (statuses, each, begun.elapsed())
+    }
+}
+
+fn set_member(member: usize, value: usize) -> Event {
+    Event::patch_state().json(&json!({format!("m{member}"): value}))
+}
+
+/// As many as adds: a read and a write each, and one more write for each window of 32 that passed.
+#[tokio::test(start_paused = true)]
+async fn a_hundred_callers_patch_one_device_at_once_in_less_than_three_requests_each() {
+    for is_same_member in [false, true] {
+        let crowd = Crowd::new().await;
+        let process = crowd.process();
+        let events = (0..100).map(|caller| set_member(if is_same_member { 0 } else { caller }, caller));
+        let (statuses, each, longest) = crowd.at_once(&process, events).await;
+        assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+        assert!(each <= 2.8 && longest <= Duration::from_millis(150), "{each} {longest:?}");
+        let device = World::on(&crowd.network.engine).send(&Event::get()).await.shows(200, 101);
+        if !is_same_member {
+            assert!((0..100).all(|caller| device["state"][format!("m{caller}")] == caller), "{device}");
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hundred_callers_set_the_status_and_the_config_at_once_in_less_than_three_requests_each() {
+    let crowd = Crowd::new().await;
+    let process = crowd.process();
+    let status = |caller: usize| if caller % 2 == 0 { "offline" } else { "online" };
+    let events = (0..100).map(|caller| Event::set_status().json(&json!({"status": status(caller)})));
+    let (statuses, each, longest) = crowd.at_once(&process, events).await;
+    assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
+    assert!(each <= 2.8 && longest <= Duration::from_millis(150), "{each} {longest:?}");
+
+    let crowd = Crowd::new().await;
+    let process = crowd.process();
+    let events = (0..100).map(|caller| Event::set_config().json(&json!({"of": caller})));
+    let (statuses, each, longest) = crowd.at_once(&process, events).await;
+    let applied = statuses.iter().filter(|status| **status == 200).count();
+    let refused = statuses.iter().filter(|status| **status == 409).count();
+    assert_eq!((applied, refused), (1, 99), "once in five minutes");
+    assert!(each <= 2.8 && longest <= Duration::from_millis(150), "{each} {longest:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_warm_patch_costs_one_request() {
+    let crowd = Crowd::new().await;
+    let process = crowd.process();
+    process.send(&set_member(0, 0)).await.shows(200, 2);
+    crowd.network.engine.take_log();
+    for turn in 1..10 {
+        let events = (0..10).map(|caller| set_member(caller, turn));
+        let (_, each, longest) = crowd.at_once(&process, events).await;
+        assert!(each <= 1.1 && longest == 2 * HOP, "{each} {longest:?}");
+    }
+}
