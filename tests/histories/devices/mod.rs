@@ -1,11 +1,11 @@
-//! Histories of one item: adds, changes, transactions, deletes, creates, TTL and every fault at once. Every promise
+//! Histories of one item: edits (adds to a number, another label), changes, transactions, deletes, creates, TTL and every fault at once. Every promise
 //! about the item is checked.
 //!
 //! Reading order: [`writer`], [`Devices`]. The rules broken at the end show that the checks and the independent judge
 //! notice.
 
 use super::history::{self, History};
-use super::item::{Operation, State, Timeline, Told, happened};
+use super::item::{Operation, State, Stored, Timeline, Told, happened};
 use super::scene::{STORM, Scene, TTL, rates, work_together};
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, is_burn, network_that_breaks};
@@ -16,7 +16,7 @@ use serde_json::Value;
 use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::sleep;
-use writer::{Ledger, NOTED, NOTES, Note, Own, REMEMBERED, TABLE, Writer, state_of};
+use writer::{Amount, Ledger, NOTED, NOTES, Note, Own, REMEMBERED, TABLE, Writer, state_of};
 
 mod writer;
 
@@ -102,11 +102,13 @@ impl History for Devices {
             timeline.0.iter().filter(|state| such(state.is_effect(), state.applied.op == TTL)).count()
         };
         let is_burned_note = |applied: &&Applied| applied.rows[0].step.table == NOTES && is_burn(applied);
+        let is_label = |one: &Operation<_>| matches!(Ledger::amount(one.number), Amount::Label(_));
         let passed = self.done.iter().filter(|one| one.what == "add").map(|one| one.conflicts).sum::<u32>();
         let mut total = timeline.answers(&self.done);
         total += Total::of(&[
             ("commits", self.applied.len()),
             ("adds", count(&|one| one.what == "add" && landed(one))),
+            ("labels", count(&|one| one.adds() && is_label(one) && landed(one))),
             ("addsInTransactions", count(&|one| one.adds() && one.what != "add" && landed(one))),
             ("byTheBuildBefore", count(&|one| one.by_before && landed(one))),
             ("burns", states(|is_effect, by_ttl| !is_effect && !by_ttl)),
@@ -122,7 +124,7 @@ impl History for Devices {
         let enough = total.least(&["toldApplied", "toldNotApplied", "adds", "addsInTransactions"]);
         assert!(enough > total["histories"], "little happened: {total}");
         assert!(total["byTheBuildBefore"] * 2 > total["histories"], "hardly a rollback: {total}");
-        let some = total.least(&["burns", "burnsOfCreates", "purges", "windowsPassed", "refused"]);
+        let some = total.least(&["burns", "burnsOfCreates", "purges", "windowsPassed", "refused", "labels"]);
         assert!(some > 0, "something never happened: {total}");
         let told = total["toldApplied"] + total["toldNotApplied"] + total["unknown"];
         assert!(total["unknown"] * 40 < told, "unknown is for the rare case: {total}");

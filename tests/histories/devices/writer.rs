@@ -39,7 +39,7 @@ pub struct Today {
 
 impl Record for Today {
     const PARTITION_KEY: &'static str = Ledger::PARTITION_KEY;
-    const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level", NOTED];
+    const ATTRIBUTES: &'static [&'static str] = &["operations", "stock", "level", "label", NOTED];
     const SETTINGS: Settings = Ledger::SETTINGS.edit_window(4);
 }
 
@@ -57,19 +57,28 @@ impl From<Today> for Ledger {
 
 /// The ledger in the build before.
 ///
-/// Every change leaves the number of its operation, which shows a change that is applied twice. An add changes only the
-/// stock. The level follows from the stock.
+/// Every change leaves the number of its operation, which shows a change that is applied twice. An edit changes only the
+/// stock, from which the level follows, or only the label.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, Record)]
 #[record(key = "id", settings = Settings::own().remembered_writes(REMEMBERED).edit_window(REMEMBERED))]
 pub struct Ledger {
     pub operations: Vec<u64>,
     pub stock: i64,
     pub level: String,
+    pub label: u64,
+}
+
+/// The effect of an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Amount {
+    Stock(i64),
+    /// Another label, while the level is low.
+    Label(u64),
 }
 
 impl Ledger {
     fn of(stock: i64) -> Self {
-        Ledger { operations: Vec::new(), stock, level: if stock < 5 { "low" } else { "high" }.to_owned() }
+        Ledger { operations: Vec::new(), stock, level: if stock < 5 { "low" } else { "high" }.to_owned(), label: 0 }
     }
 
     /// Whether the value follows the rules of the ledger.
@@ -79,11 +88,18 @@ impl Ledger {
 }
 
 impl register::Value for Ledger {
-    type Amount = i64;
+    type Amount = Amount;
 
-    fn plus(&self, amount: &i64) -> Option<Self> {
-        let sum = Ledger { operations: self.operations.clone(), ..Ledger::of(self.stock + amount) };
-        Some(sum).filter(Ledger::is_right)
+    fn plus(&self, amount: &Amount) -> Option<Self> {
+        let Ledger { operations, label, .. } = self.clone();
+        match *amount {
+            Amount::Stock(by) => {
+                Some(Ledger { operations, label, ..Ledger::of(self.stock + by) }).filter(Ledger::is_right)
+            }
+            Amount::Label(label) => {
+                Some(Ledger { label, ..self.clone() }).filter(|to| to != self && self.level == "low")
+            }
+        }
     }
 }
 
@@ -98,7 +114,8 @@ impl Stored for Ledger {
         let operations = row["operations"]["L"].as_array()?.iter().map(number);
         let operations = operations.map(|number| number.and_then(|number| number.try_into().ok()));
         let level = row["level"]["S"].as_str()?.to_owned();
-        Some(Ledger { operations: operations.collect::<Option<_>>()?, stock: number(&row["stock"])?, level })
+        let label = number(&row["label"])?.try_into().ok()?;
+        Some(Ledger { operations: operations.collect::<Option<_>>()?, stock: number(&row["stock"])?, level, label })
     }
 
     fn is_at(row: &Value, at: ItemVersion) -> bool {
@@ -115,12 +132,15 @@ impl Stored for Ledger {
 
     fn changed(&self, number: u64) -> Self {
         let operations = self.operations.iter().copied().chain([number]).collect();
-        Ledger { operations, ..Ledger::of((self.stock + 3) % (MOST + 1)) }
+        Ledger { operations, label: self.label, ..Ledger::of((self.stock + 3) % (MOST + 1)) }
     }
 
-    fn amount(number: u64) -> i64 {
-        let drawn = i64::try_from(number * 7919 % 12).expect("small");
-        if drawn < 6 { drawn - 6 } else { drawn - 5 }
+    fn amount(number: u64) -> Amount {
+        match i64::try_from(number * 7919 % 15).expect("small") {
+            drawn @ ..6 => Amount::Stock(drawn - 6),
+            drawn @ 6..12 => Amount::Stock(drawn - 5),
+            _ => Amount::Label(number % 3),
+        }
     }
 }
 
@@ -128,12 +148,17 @@ impl Stored for Ledger {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "id")]
 pub struct Note {
-    pub by: i64,
+    pub by: u64,
 }
 
-/// The add of an operation: up to 6 either way, never 0.
-pub fn add(number: u64) -> Edit {
-    Edit::add("stock", Ledger::amount(number), 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
+/// The edit of an operation. An add is up to 6 either way, never 0.
+pub fn edit(number: u64) -> Edit {
+    match Ledger::amount(number) {
+        Amount::Stock(by) => {
+            Edit::add("stock", by, 0..=MOST).bands("level", "stock", [(0..=4, "low"), (5..=MOST, "high")])
+        }
+        Amount::Label(label) => Edit::set("label", &label).only_if_changed().only_if("level", &"low"),
+    }
 }
 
 /// The state of a stored row. `None` if there is no row.
@@ -264,17 +289,17 @@ impl Writer {
         let added = match self.known {
             Some(known) if below(5) == 0 => {
                 let version = Version::new(known.version.get() + below(4)).expect("small");
-                let add = add(number).seen(ItemVersion { version, ..known });
-                open::<L>(&self.client).in_call(call).edit(key, &add).await
+                let edit = edit(number).seen(ItemVersion { version, ..known });
+                open::<L>(&self.client).in_call(call).edit(key, &edit).await
             }
-            _ => table.in_call(call).edit(key, &add(number)).await,
+            _ => table.in_call(call).edit(key, &edit(number)).await,
         };
         match added {
             Ok(added) => Told::Applied(added.at, added.item.map(|shown| (shown.at, shown.value.into()))),
             Err(UpdateError::NotFound) => Told::SawNothing,
-            Err(UpdateError::Refused(NotEdited::OutOfRange(current))) => {
-                Told::OutOfRange(current.at, current.value.into())
-            }
+            Err(UpdateError::Refused(
+                NotEdited::OutOfRange(current) | NotEdited::NotAsDemanded(current) | NotEdited::Unchanged(current),
+            )) => Told::OutOfRange(current.at, current.value.into()),
             Err(UpdateError::Failed(failure)) => by_failure(&failure),
             Err(other) => panic!("no such thing happens here: {other}"),
         }
@@ -312,10 +337,10 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
             Some(current) if current.value.clone().into().plus(&Ledger::amount(number)).is_none() => {
                 return Err(Error::Refused(Box::new(Told::OutOfRange(current.at, current.value.into()))));
             }
-            _ => attempt.edit(ledger, &add(number))?,
+            _ => attempt.edit(ledger, &edit(number))?,
         }
         if creates {
-            attempt.put_if_absent(note, &Note { by: Ledger::amount(number) })?;
+            attempt.put_if_absent(note, &Note { by: number })?;
         } else {
             attempt.check(note)?;
         }
