@@ -6,8 +6,9 @@
 //! | **one item** | |
 //! | the requests that an operation costs | `core/budgets.rs` |
 //! | update, create and delete race: all are acknowledged, none is lost | `core/crowds.rs` |
-//! | add: bounds, windows, lost answers; a late copy after a burn is refused | `core/add.rs`, `core/add_rules.rs` |
-//! | a lost answer, a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |
+//! | edits and adds: bounds, windows, lost answers; a late copy after a burn is refused | `core/add.rs`, `core/add_rules.rs` |
+//! | a lost answer to an update or create: applied once | `core/unruly.rs` |
+//! | a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |
 //! | a page of a proxy, half an answer, a reset, a lying server | `core/unruly.rs` |
 //! | a second send while the first is awaited; sends that overtake each other | `core/hedging.rs`, `core/out_of_order.rs` |
 //! | throttling for minutes | `core/storms.rs` |
@@ -33,15 +34,17 @@
 //! | work under a lease, renewed and released | `core/leases/work.rs` |
 //! | routes of `lease` and of `ensure-child` | `leases/routes.rs`, `leases/children.rs` |
 //! | **the functions** | |
-//! | bad input, unknown paths and methods, malformed tags and keys | `requests/bad_input.rs` |
+//! | bad input, reserved names such as `_version`, unknown paths, malformed tags and keys | `requests/bad_input.rs` |
 //! | unusual events: base64, stages, encoded paths, Function URLs | `requests/odd_events.rs` |
 //! | events of a REST API or a load balancer are refused | `../shared/src/lambda/event.rs` |
+//! | patches, statuses and configurations without conflicts | `devices/edits.rs` |
 //! | routes, answers, `If-Match` | `devices/routes.rs`, `shop/routes.rs`, `mappings/routes.rs` |
 //! | numbers of up to 38 digits; devices too deep or over 400 KB | `devices/exactness.rs`, `devices/sizes.rs` |
 //! | faults, and the end of Lambda's time | `devices/faults.rs` |
 //! | stock is never sold twice; many buyers; a hot product | `shop/crowd.rs` |
+//! | an order sent ten times, or with its answer lost, takes stock once | `shop/exactly_once.rs` |
 //! | orders page by page | `shop/listings.rs` |
-//! | newest instance wins; a late delete; messages of a queue | `mappings/story.rs`, `mappings/batches.rs`, `mappings/lost_answers.rs` |
+//! | newest instance wins; a late delete; a batch of a queue that fails in part | `mappings/story.rs`, `mappings/batches.rs`, `mappings/lost_answers.rs` |
 //! | requests per route | `shop/budgets.rs`, `leases/budgets.rs`, `mappings/budgets.rs` |
 //! | metrics, traces, log lines | `devices/metrics.rs`, `mappings/processes.rs`, `core/spans.rs` |
 //! | processes over sockets that lose answers | `devices/over_http.rs`, `devices/faults.rs` |

@@ -120,7 +120,7 @@ impl From<Error> for Failure {
 }
 
 /// Why a change of an item at any version changed nothing: [`update_with_retry`](crate::Table::update_with_retry),
-/// [`add`](crate::Table::add), [`delete`](crate::Table::delete).
+/// [`edit`](crate::Table::edit), [`delete`](crate::Table::delete).
 #[derive(Debug, ThisError)]
 pub enum UpdateError<R = Infallible> {
     /// The key has no item. Nothing was written.

@@ -26,7 +26,7 @@ pub struct Settings {
     pub(crate) first_version: u64,
     /// How many commits a row remembers an id: R.
     pub(crate) remembered: u64,
-    /// How many versions an add may be late: W.
+    /// How many versions an edit may be late: W.
     pub(crate) window: u64,
     pub(crate) other_writers: OtherWriters,
     pub(crate) deletes: Deletes,
@@ -101,18 +101,18 @@ impl Settings {
         Settings { first_version: version, ..self }
     }
 
-    /// Sets how many commits a row remembers the id of a write: R, from the [add window](Settings::edit_window) to 128, and
+    /// Sets how many commits a row remembers the id of a write: R, from the [edit window](Settings::edit_window) to 128, and
     /// 16 by default. Every program that writes the table must use the same number, or a change may be applied twice.
     ///
     /// After a lost answer, the resend learns the outcome of the first send while the row remembers it. Later, the
     /// answer is "unknown", never a guess. One id takes 16 bytes of the item. 16 is enough where writers decide on a
-    /// version. For adds on hot items, take 32 to 64.
+    /// version. For edits of hot items, take 32 to 64.
     #[must_use]
     pub const fn remembered_writes(self, commits: u64) -> Self {
         Settings { remembered: commits, ..self }
     }
 
-    /// Sets how many versions an [`Add`](crate::Add) may be late: W, at least 1, and 8 by default. An add is refused, and
+    /// Sets how many versions an [`Edit`](crate::Edit) may be late: W, at least 1, and 8 by default. An edit is refused, and
     /// sent again, if more than W - 1 other writes were committed since its writer saw the row.
     ///
     /// Take more than the commits per second times the age of the writer's view, and at most the
@@ -253,7 +253,7 @@ impl Deref for Layout {
 }
 
 impl Layout {
-    /// A table of which only the partition key is known. No add is late in it.
+    /// A table of which only the partition key is known. No edit is late in it.
     pub(crate) const fn of_key(partition_key: &'static str) -> Self {
         let settings = Settings::own().edit_window(1);
         Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, settings }

@@ -1,7 +1,7 @@
 //! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
-//! An operation reads an item, decides, and writes on the condition that the item is unchanged. An [`Add`] changes
-//! numbers within bounds and demands no exact version: it conflicts only if the row moves on by [`Settings::edit_window`]
+//! An operation reads an item, decides, and writes on the condition that the item is unchanged. An [`Edit`] adds
+//! to numbers, or sets values, under conditions. It demands no exact version: it conflicts only if the row moves on by [`Settings::edit_window`]
 //! versions before it arrives. Each change leaves its id in the item. If an answer is lost, the same write is sent
 //! again. The id in a refusal tells whether the first send was applied. `DESIGN.md` argues why that is exact.
 //!
@@ -49,7 +49,7 @@
 //! }
 //! ```
 //!
-//! An add needs no version, so many callers can change one item at once:
+//! An edit needs no version, so many callers can change one item at once:
 //!
 //! ```
 //! # use fencepost::{Edit, Record, Store, Table};
@@ -132,16 +132,16 @@
 //! | [`Table::update_at_version`] | the version that the client has seen | 1 read + 1 write; 1 read if that is stale |
 //! | [`Table::delete_at_version`] | the version that the client has seen | 1 write; 1 read + 1 write if another program wrote the row |
 //! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict |
-//! | [`Table::add`] | numbers within bounds, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
+//! | [`Table::edit`] | numbers within bounds, other values under conditions, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
 //! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
-//! | the same with [`Attempt::add`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; adds demand no version | 1 transaction, + 1 per conflict or refused add |
+//! | the same with [`Attempt::edit`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
 //! | [`Leases::acquire`](lease::Leases::acquire), [`Leases::renew`](lease::Leases::renew), [`Leases::release`](lease::Leases::release) | a lease and its fencing token | 1 write |
 //!
 //! [`lww`] and [`lease`] name the cases in which they promise less than the first table.
 //!
-//! An add sends one more write if its window has passed, if it guessed a band wrong, or if it must be burned after a
+//! An edit sends one more write if its window has passed, if it guessed a band wrong, or if it must be burned after a
 //! lost answer. A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself,
 //! because a [`Store`] switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`]
 //! counts them.
@@ -221,7 +221,7 @@
 //!    write. `deliver` sends until that is proved, with at most two sends in flight (`hedge`). `seen_rows` keeps the
 //!    rows that the client saw last.
 //! 3. [`Store`]: one client, and the settings for its requests.
-//! 4. `table`: one item, by decisions or by adds, which take a `number`; listings; and all rows, after a restore.
+//! 4. `table`: one item, by decisions or by edits, whose adds take a `number`; listings; and all rows, after a restore.
 //!    `transact`: many items. `idempotency`: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:
 //!    the newest instance wins.
 //! 5. [`json`], [`http`], [`lambda`]: from an event to a response.

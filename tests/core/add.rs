@@ -1,4 +1,4 @@
-//! `Table::add`: numbers under many concurrent changes, each applied exactly once, and the cost of each case.
+//! `Table::edit`: numbers under many concurrent changes, each applied exactly once, and the cost of each case.
 
 use super::accounts::change;
 use crate::harness::clients::{Way, client_that, client_whose, client_whose_first_write, lost};

@@ -220,11 +220,11 @@ impl Attempt {
         Ok(())
     }
 
-    /// Adds a step that adds to numbers of the item at any version. So it conflicts with no other write. Bands are
+    /// Adds a step that edits the item at any version. So it conflicts with no other write. Bands are
     /// guessed from the item as known.
     ///
     /// Only one row of a transaction must remember its write id. If a step creates, updates or deletes an item, that
-    /// step does. Otherwise the first add to a known item does, and then demands the window of its table.
+    /// step does. Otherwise the first edit of a known item does, and then demands the window of its table.
     ///
     /// # Errors
     /// [`Failure::InvalidTransaction`]: the item has a step already; correct the decision.
@@ -238,7 +238,7 @@ impl Attempt {
         let anchored = row.map(|row| self.prepared(item.row, Write::Edit(row.at, Some(row), &clauses))).transpose()?;
         if layout.demands_values() {
             let anchored =
-                anchored.ok_or_else(|| invalid(format!("{name} must be read and be there before an add")))?;
+                anchored.ok_or_else(|| invalid(format!("{name} must be read and be there before an edit")))?;
             return self.write(item.row, anchored).map(drop);
         }
         let anchor = match anchored {
@@ -247,7 +247,7 @@ impl Attempt {
         };
         let bare = condition::edit_anywhere(address.key.clone(), layout, &clauses)
             .and_then(|write| condition::fenced(write, &layout.names, *fence));
-        let bare = bare.ok_or_else(|| invalid("an add is too long".to_owned()))?;
+        let bare = bare.ok_or_else(|| invalid("an edit is too long".to_owned()))?;
         self.add_step(item.row, bare, Role::Adds, anchor)
     }
 

@@ -29,7 +29,7 @@ impl Store {
     ///
     /// Each read is strongly consistent, but not all items are read at the same moment. A transaction is applied only
     /// if every item created, updated, deleted or [checked](Attempt::check) by it is still as observed. An
-    /// [add](Attempt::add) demands its bounds and no version. So add a check for each item on which the decision
+    /// [edit](Attempt::edit) demands its conditions and no version. So add a check for each item on which the decision
     /// depends without a write to it; [`Attempt::check_rest`] adds all of them. An answer without a step and a refusal
     /// check nothing. If another copy of the same request may be at work, read again before you believe a refusal.
     ///
