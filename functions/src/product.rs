@@ -33,7 +33,7 @@ pub const SHORT_LINES: Schema = Schema::Named(
 
 /// The value of one product. Its id is the key. Many orders may take one product at once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
-#[record(key = "productId", settings = Settings::own().remembered_writes(64).edit_window(32))]
+#[record(key = "productId", settings = Settings::own().remembered_writes(40).edit_window(32))]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
     /// The stock: 0 to [`MAX_STOCK`].

@@ -8,6 +8,7 @@ mod budgets;
 mod connected;
 mod crowds;
 mod deadlines;
+mod edits;
 mod handles;
 mod hedging;
 mod https;

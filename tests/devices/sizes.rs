@@ -60,8 +60,10 @@ async fn an_item_over_400_kb_is_refused_before_anything_is_written() {
     world.refused(&Event::patch_state().text(&more), 413, "too_large").await;
     world.send(&Event::set_status()).await.shows(200, 2);
     world.refused(&Event::set_config().text(&more), 413, "too_large").await;
-    world.send(&Event::patch_state().text(r#"{"a":null}"#)).await.shows(200, 3);
-    world.send(&Event::patch_state().text(&more)).await.shows(200, 4);
+    world.send(&Event::patch_state().text(r#"{"b":1}"#)).await.shows(200, 3);
+    world.refused(&Event::patch_state().text(&more), 413, "too_large").await;
+    world.send(&Event::patch_state().text(r#"{"a":null}"#)).await.shows(200, 4);
+    world.send(&Event::patch_state().text(&more)).await.shows(200, 5);
 }
 
 #[tokio::test]

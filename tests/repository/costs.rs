@@ -91,11 +91,11 @@ fn row_of(what: &str, (reads, writes): (f64, f64)) -> String {
     format!("| {what} | {reads} | {writes} | {dollars:.3} |")
 }
 
-/// Every route of device-state on a device of 0.5 KB that remembers 64 writes.
+/// Every route of device-state on a device of 0.3 KB that remembers 40 writes.
 async fn of_devices() -> (Vec<String>, BTreeSet<String>) {
     let mut till = Till::<Devices>::new();
     let state =
-        json!({"state": {"brightness": 50, "note": "x".repeat(400)}, "status": "online", "config": {"fadeMs": 1}});
+        json!({"state": {"brightness": 50, "note": "x".repeat(100)}, "status": "online", "config": {"fadeMs": 1}});
     till.count("", &load("device-state-create").json(&state)).await;
     let adjust = load("device-state-adjust").text(r#"{"attribute":"brightness","by":1}"#);
     for _ in 0..70 {
@@ -114,7 +114,7 @@ async fn of_devices() -> (Vec<String>, BTreeSet<String>) {
     (till.rows, till.routes)
 }
 
-/// Every route of inventory and place-order on products that remember 64 writes.
+/// Every route of inventory and place-order on products that remember 40 writes.
 async fn of_shop() -> (Vec<String>, BTreeSet<String>) {
     let mut till = Till::<Shop>::new();
     let product = |event: &str, id: &str| load(event).of("productId", id);

@@ -44,7 +44,7 @@ impl Record for Device {
     const ATTRIBUTES: &'static [&'static str] =
         &["status", "state", "config", "createdAt", "updatedAt", "configUpdatedAt", WIDE_NUMBERS];
     /// Many clients may adjust one device at once.
-    const SETTINGS: Settings = Settings::own().remembered_writes(64).edit_window(32);
+    const SETTINGS: Settings = Settings::own().remembered_writes(40).edit_window(32);
 
     fn encode(&self) -> Result<Attributes, Source> {
         let mut attributes: Attributes = serde_dynamo::to_item(self)?;

@@ -218,18 +218,18 @@ fn no_change_is_applied_twice_and_no_verdict_is_false_under_every_fault() {
 fn each_broken_rule_is_noticed() {
     Devices::notices(&[
         (Broken::NoJudge, 20..2000, history::APPLIED_TWICE),
-        (Broken::LastWriterOnly, 50..2006, history::APPLIED_TWICE),
-        (Broken::RowsDeleted, 890..2890, history::DENIED),
-        (Broken::ThrottlingClears, 97..2000, history::DENIED),
-        (Broken::AddOfAnyId, 0..2000, history::APPLIED_TWICE),
-        (Broken::AddNeverLate, 71..2036, history::APPLIED_TWICE),
-        (Broken::Forgets { after: 2 }, 27..2020, history::APPLIED_TWICE),
-        (Broken::Forgets { after: REMEMBERED - 1 }, 7615..9616, history::APPLIED_TWICE),
-        (Broken::BurnLeavesNothing, 20120..22195, history::DENIED),
-        (Broken::BurnAsAdd, 44..2000, history::NEVER_APPLIED),
-        (Broken::BurnsIgnored, 44..2000, history::NEVER_APPLIED),
-        (Broken::FreshIds, 23..2000, history::APPLIED_TWICE),
-        (Broken::RevivedWithoutMemory, 155..2093, history::DENIED),
+        (Broken::LastWriterOnly, 122..2006, history::APPLIED_TWICE),
+        (Broken::RowsDeleted, 916..2890, history::DENIED),
+        (Broken::ThrottlingClears, 142..2000, history::DENIED),
+        (Broken::AddOfAnyId, 13..2000, history::APPLIED_TWICE),
+        (Broken::AddNeverLate, 198..2036, history::APPLIED_TWICE),
+        (Broken::Forgets { after: 2 }, 47..2020, history::APPLIED_TWICE),
+        (Broken::Forgets { after: REMEMBERED - 1 }, 5584..7585, history::APPLIED_TWICE),
+        (Broken::BurnLeavesNothing, 1159..3195, history::DENIED),
+        (Broken::BurnAsAdd, 3..2000, history::NEVER_APPLIED),
+        (Broken::BurnsIgnored, 3..2000, history::NEVER_APPLIED),
+        (Broken::FreshIds, 1..2000, history::APPLIED_TWICE),
+        (Broken::RevivedWithoutMemory, 1..2093, history::DENIED),
     ]);
 }
 
@@ -237,7 +237,7 @@ fn each_broken_rule_is_noticed() {
 fn the_independent_judge_notices_broken_rules() {
     Devices::notices_by_the_judge(&[
         (Broken::NoJudge, 20..2000),
-        (Broken::AddOfAnyId, 0..2000),
+        (Broken::AddOfAnyId, 13..2000),
         (Broken::RowsDeleted, 806..2800),
     ]);
 }
