@@ -148,7 +148,7 @@ async fn shop(morning: &mut Morning) {
         let then = morning.row(table, id)["_writes"]["M"].as_object().map(serde_json::Map::len);
         morning.scene.done(&change, 200).await;
         let now = morning.scene.rows()[table][id]["_writes"]["M"].as_object().map(serde_json::Map::len);
-        assert_eq!((then, now), (Some(63), Some(63)), "{table} {id}");
+        assert_eq!((then, now), (Some(39), Some(39)), "{table} {id}");
     }
 }
 

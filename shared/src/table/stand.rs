@@ -85,11 +85,12 @@ impl Edit {
                 return Stand::OutOfRange;
             }
         }
-        let would_change = set.iter().any(|(path, value)| value_at(item, path) != Some(value))
+        let would_change = self.adds()
+            || set.iter().any(|(path, value)| value_at(item, path) != Some(value))
             || remove.iter().any(|path| value_at(item, path).is_some());
         if !demands.iter().all(|(path, demanded)| is_met(demanded, value_at(item, path))) {
             Stand::NotAsDemanded
-        } else if *is_to_change && !self.adds() && !would_change {
+        } else if *is_to_change && !would_change {
             Stand::Unchanged
         } else if passed {
             Stand::WindowPassed
