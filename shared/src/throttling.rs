@@ -115,3 +115,57 @@ fn reasons<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e [ThrottlingReason
 pub(crate) fn retry_after(answer: &HttpResponse) -> Option<Duration> {
     answer.headers().get("x-amz-retry-after")?.parse().ok().map(Duration::from_millis)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_dynamodb::operation::get_item::GetItemError;
+    use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+    use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+    use aws_smithy_types::body::SdkBody;
+
+    fn named(reason: &str) -> ThrottlingReason {
+        ThrottlingReason::builder().reason(reason).resource("arn:aws:dynamodb:eu-west-1:1:table/Devices").build()
+    }
+
+    #[test]
+    fn the_first_reason_of_an_error_names_the_limit_whatever_the_operation_and_the_error() {
+        let hot = ThrottlingException::builder().throttling_reasons(named("TableWriteKeyRangeThroughputExceeded"));
+        let hot = hot.throttling_reasons(named("TableWriteAccountLimitExceeded")).build();
+        let account =
+            RequestLimitExceeded::builder().throttling_reasons(named("IndexReadAccountLimitExceeded")).build();
+        let provisioned = ProvisionedThroughputExceededException::builder();
+        let maximum = provisioned.clone().throttling_reasons(named("TableReadMaxOnDemandThroughputExceeded")).build();
+        let silent = provisioned.clone().build();
+        let provisioned = provisioned.throttling_reasons(named("TableWriteProvisionedThroughputExceeded")).build();
+        for (throttled, expected) in [
+            (Throttled::new(UpdateItemError::ThrottlingException(hot), None), ThrottlingLimit::KeyRange),
+            (Throttled::new(GetItemError::RequestLimitExceeded(account), None), ThrottlingLimit::Account),
+            (
+                Throttled::new(GetItemError::ProvisionedThroughputExceededException(maximum), None),
+                ThrottlingLimit::TableMaximum,
+            ),
+            (
+                Throttled::new(TransactWriteItemsError::ProvisionedThroughputExceededException(provisioned), None),
+                ThrottlingLimit::Provisioned,
+            ),
+            (
+                Throttled::new(UpdateItemError::ProvisionedThroughputExceededException(silent), None),
+                ThrottlingLimit::Unnamed,
+            ),
+        ] {
+            assert_eq!(throttled.limit, expected);
+            let says_table = throttled.to_string().ends_with(" (arn:aws:dynamodb:eu-west-1:1:table/Devices)");
+            assert_eq!(says_table, expected != ThrottlingLimit::Unnamed, "{throttled}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_is_no_number_of_milliseconds_is_none() {
+        for (header, expected) in [(Some("250"), Some(250)), (Some("soon"), None), (Some("-1"), None), (None, None)] {
+            let mut answer = HttpResponse::new(400.try_into().expect("a status"), SdkBody::empty());
+            header.into_iter().for_each(|value| _ = answer.headers_mut().insert("x-amz-retry-after", value));
+            assert_eq!(retry_after(&answer), expected.map(Duration::from_millis), "{header:?}");
+        }
+    }
+}

@@ -101,6 +101,20 @@ mod tests {
     }
 
     #[test]
+    fn a_throttled_send_waits_for_as_long_as_the_service_asks_but_no_five_seconds_longer_than_by_itself() {
+        let asked = |millis| {
+            let throttled = Throttled::new(std::fmt::Error, Some(Duration::from_millis(millis)));
+            let mut patience = Patience::default();
+            patience.not_now(&throttled.into());
+            let asked = next(&patience).0;
+            patience.broken();
+            assert_eq!((next(&patience), patience.is_throttled()), ((0, 0), false), "it is not asked for twice");
+            asked
+        };
+        assert_eq!([asked(0), asked(300), asked(60_000)], [20, 300, 5020]);
+    }
+
+    #[test]
     fn refusals_for_now_lengthen_the_pause_and_are_no_lost_answers() {
         let mut patience = Patience::default();
         patience.not_applied();
