@@ -14,7 +14,7 @@ use tokio::time::{Instant, sleep};
 /// The time of a call.
 const ALLOWED: Duration = Duration::from_secs(5);
 
-/// The most sends of one call on average, while everything is throttled. Seven pauses grow to a second, which takes
+/// The most sends of one call on average, while it is never answered in full. Seven pauses grow to a second, which takes
 /// 0.64 s on average. Each further one takes half a second: 16 in 5 s. A call may have two such loops, one after
 /// another.
 const SENDS: usize = 20;
@@ -143,14 +143,19 @@ async fn minutes_of_throttling_cost_a_bounded_number_of_requests_and_no_false_ve
         storm.throttles(reads, 1000);
         let (seen, sent) = phase(&db, &tables, &changes, Duration::from_mins(3)).await;
         assert_eq!((seen.calls, seen.applied, seen.unknown), (seen.unavailable, 0, 0), "{seen:?}");
-        assert!(sent <= seen.calls * SENDS, "{sent} requests of {} calls", seen.calls);
-        assert!(sent >= seen.calls * 5, "{sent} requests of {} calls: they go on trying", seen.calls);
+        println!("{sent} requests of {} calls", seen.calls);
+        // Each call sends what it begins with, and a client has 500 tokens, of which a resend takes five. The reads of the
+        // second phase are answered, each with a token.
+        assert!(sent <= seen.calls * 5 / 2 + tables.len() * 100, "{sent} requests of {} calls", seen.calls);
+        assert!(sent >= seen.calls, "{sent} requests of {} calls: they go on trying", seen.calls);
     }
 
-    storm.throttles(600, 600);
-    let (seen, sent) = phase(&db, &tables, &changes, Duration::from_secs(20)).await;
-    assert!(seen.applied * 10 > seen.calls * 9 && seen.unknown == 0, "{seen:?}");
-    assert!(sent <= seen.calls * SENDS, "{sent} requests of {} calls", seen.calls);
+    // A fifth is paid for by the answers, although no tokens are left at first.
+    storm.throttles(200, 200);
+    phase(&db, &tables, &changes, Duration::from_secs(20)).await;
+    let (seen, sent) = phase(&db, &tables, &changes, Duration::from_secs(60)).await;
+    assert!(seen.applied * 20 > seen.calls * 19 && seen.unknown == 0, "{seen:?}");
+    assert!(sent <= seen.calls * 3, "{sent} requests of {} calls", seen.calls);
 
     storm.throttles(0, 0);
     let (seen, _) = phase(&db, &tables, &changes, Duration::from_secs(10)).await;
