@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 /// The tokens of a client that was never throttled, the price of a resend, and the reward for an answer without one.
 /// Source: <https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html>
-const CAPACITY: u32 = 500;
+const CAPACITY: u32 = 100 * PRICE;
 const PRICE: u32 = 5;
 const REWARD: u32 = 1;
 
