@@ -199,7 +199,9 @@ async fn the_limit_that_throttles_is_named_to_the_caller_in_the_log_and_in_the_m
     for (exhausted, limit, name) in limits {
         let (db, _) = scene(9, Rates::default());
         db.create_table(DEVICES, "deviceId");
-        [TABLE, DEVICES].map(|table| db.capacity(exhausted(table).with_units(40_000.0, 0.0)));
+        for table in [TABLE, DEVICES] {
+            db.capacity(exhausted(table).with_units(40_000.0, 0.0));
+        }
         let store = store_on(&db);
         let table: Table<Account> = store.table(TABLE);
 
