@@ -11,7 +11,7 @@
 //! | a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |
 //! | a page of a proxy, half an answer, a reset, a lying server | `core/unruly.rs` |
 //! | a second send while the first is awaited; sends that overtake each other | `core/hedging.rs`, `core/out_of_order.rs` |
-//! | throttling for minutes | `core/storms.rs` |
+//! | throttling for minutes; the name of the limit | `core/storms.rs` |
 //! | a late copy of a replaced attempt | `core/succession/`, `shop/exactly_once.rs` |
 //! | remembered items, a warm change in one request | `core/remembered.rs` |
 //! | deleted items, values that expire | `core/tombstones.rs`, `clocks/mod.rs` |

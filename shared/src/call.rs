@@ -1,8 +1,10 @@
 //! [`Call`]: the deadline of one invocation, with a tally of the cost of its operations.
 
+use crate::error::Source;
 use crate::retry::Deadline;
-use std::sync::Arc;
+use crate::throttling::{Throttled, ThrottlingLimit};
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// The deadline and the tally of one invocation. [`Store::in_call`](crate::Store::in_call) gives it to all operations of
 /// that invocation. Copies share the tally.
@@ -18,6 +20,8 @@ struct Counts {
     attempts: AtomicU32,
     conflicts: AtomicU32,
     lost_answers: AtomicU32,
+    throttled: AtomicU32,
+    throttling_limit: Mutex<Option<ThrottlingLimit>>,
 }
 
 /// The cost of the operations of one [`Call`].
@@ -33,6 +37,10 @@ pub struct Tally {
     /// Lost answers to sends of a write. A lost answer never arrived or proved nothing. A send that is still in flight
     /// when the answer to another one decides is not counted.
     pub lost_answers: u32,
+    /// Sends that `DynamoDB` throttled, those of reads included.
+    pub throttled: u32,
+    /// The limit for which it throttled the last of them.
+    pub throttling_limit: Option<ThrottlingLimit>,
 }
 
 impl Call {
@@ -56,6 +64,8 @@ impl Call {
             attempts: self.counts.attempts.load(Relaxed),
             conflicts: self.counts.conflicts.load(Relaxed),
             lost_answers: self.counts.lost_answers.load(Relaxed),
+            throttled: self.counts.throttled.load(Relaxed),
+            throttling_limit: *self.counts.throttling_limit.lock().unwrap_or_else(PoisonError::into_inner),
         }
     }
 
@@ -73,5 +83,13 @@ impl Call {
 
     pub(crate) fn count_lost_answer(&self) {
         self.counts.lost_answers.fetch_add(1, Relaxed);
+    }
+
+    /// Counts a send that was refused for now, if it was throttled.
+    pub(crate) fn count_not_now(&self, source: &Source) {
+        if let Some(throttled) = Throttled::of(&**source) {
+            self.counts.throttled.fetch_add(1, Relaxed);
+            *self.counts.throttling_limit.lock().unwrap_or_else(PoisonError::into_inner) = Some(throttled.limit);
+        }
     }
 }

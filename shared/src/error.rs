@@ -1,5 +1,6 @@
 //! Errors by outcome: the state of the data, and the remedy.
 
+use crate::throttling::{Throttled, ThrottlingLimit};
 use crate::version::Versioned;
 use std::borrow::Cow;
 use std::convert::Infallible;
@@ -26,8 +27,8 @@ pub enum Failure {
         /// The number of attempts (observe-decide-write rounds).
         attempts: u32,
     },
-    /// Until the deadline, `DynamoDB` throttled, was not reachable, or did not answer a read; or no time was left to
-    /// send the write. Repeat the call later.
+    /// `DynamoDB` throttled until the deadline, or for so long that this client waits for other answers first; or it was
+    /// not reachable, or did not answer a read; or no time was left to send the write. Repeat the call later.
     #[error("nothing was applied: DynamoDB could not be asked in time; repeat the call later")]
     Unavailable {
         /// The last answer, or the reason for its absence.
@@ -88,6 +89,13 @@ impl Failure {
     #[must_use]
     pub fn is_retryable(&self) -> bool {
         matches!(self, Failure::Contention { .. } | Failure::Unavailable { .. })
+    }
+
+    /// The limit that the call ran into, if it failed because `DynamoDB` throttled it.
+    #[must_use]
+    pub fn throttling_limit(&self) -> Option<ThrottlingLimit> {
+        let Failure::Unavailable { source } = self else { return None };
+        Throttled::of(&**source).map(|throttled| throttled.limit)
     }
 
     /// Whether the change may have been applied, or may still be. If so, read the item before anything else.

@@ -253,6 +253,7 @@ mod store;
 mod table;
 #[cfg(feature = "testing")]
 pub mod testing;
+mod throttling;
 mod timestamp;
 mod transact;
 mod version;
@@ -271,6 +272,7 @@ pub use protocol::item::{Attributes, Diff};
 pub use retry::{Deadline, RetryPolicy};
 pub use store::Store;
 pub use table::{AttributePath, Bounds, Edit, Edited, Exists, Key, KeyPart, NotEdited, Record, Table};
+pub use throttling::ThrottlingLimit;
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};

@@ -8,6 +8,7 @@ use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_smithy_types::retry::RetrySpec;
 use fencepost::{
     Attempt, Call, Deadline, Edit, Error, Failure, Key, Reads, RetryPolicy, Rng, Store, Table, UpdateError,
 };
@@ -56,18 +57,23 @@ async fn each_operation_has_the_time_limit_of_its_store_and_those_of_a_call_have
 /// The SDK retries a 500 on its own unless told not to.
 #[tokio::test(start_paused = true)]
 async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
-    let sent = Arc::new(AtomicU32::new(0));
-    let counted = sent.clone();
-    let client = client_whose(&engine(), move |_, _, _, _| {
-        counted.fetch_add(1, Relaxed);
-        lost()
-    });
-    let retrying = client.config().to_builder().retry_config(RetryConfig::standard().with_max_attempts(5)).build();
-    let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
-    let call = Call::new(Deadline::within(ALLOWED));
-    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("no answer");
-    assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
-    assert_eq!(sent.load(Relaxed), call.tally().lost_answers, "every request was seen by the one owner of retries");
+    // With AWS_NEW_RETRIES_2026, `aws_config` makes the last of them.
+    for retries in
+        [RetryConfig::standard(), RetryConfig::adaptive(), RetryConfig::standard().with_retry_spec(RetrySpec::v2_1())]
+    {
+        let sent = Arc::new(AtomicU32::new(0));
+        let counted = sent.clone();
+        let client = client_whose(&engine(), move |_, _, _, _| {
+            counted.fetch_add(1, Relaxed);
+            lost()
+        });
+        let retrying = client.config().to_builder().retry_config(retries.with_max_attempts(5)).build();
+        let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
+        let call = Call::new(Deadline::within(ALLOWED));
+        let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("no answer");
+        assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+        assert_eq!(sent.load(Relaxed), call.tally().lost_answers, "every request was seen by the one owner of retries");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -49,13 +49,15 @@ async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
 
     let log = process.end().await;
     let metrics = Metrics::read(&log, NAMESPACE);
-    assert_eq!(metrics.dimensions(), ["function", "route"], "a key or an id would be a metric for each item");
+    let dimensions = ["function", "route", "throttling_limit"];
+    assert_eq!(metrics.dimensions(), dimensions, "a key or an id would be a metric for each item");
     for (name, expected) in [
         ("requests", 12),
         ("changes", 8),
         ("attempts", 10),
         ("conflicts", 2),
         ("lost_answers", 2),
+        ("throttled", 2),
         ("unknowns", 1),
         ("replays", 1),
         ("refusals", 1),
@@ -68,6 +70,9 @@ async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
         assert_eq!(metrics.sum(name, &[]), expected, "{name} in total");
         assert_eq!(metrics.sum(name, &[FUNCTION]), expected, "{name} of the function");
     }
+    let limit = ("throttling_limit", "key_range");
+    assert_eq!(metrics.values("throttled", &[limit]), [2], "only where it was throttled");
+    assert_eq!(metrics.values("throttled", &[FUNCTION, limit]), [2]);
     let route = ("route", "PATCH /devices/{deviceId}/state");
     for (name, expected) in [("requests", 4), ("attempts", 6), ("conflicts", 2)] {
         assert_eq!(metrics.sum(name, &[FUNCTION, route]), expected, "{name} of the route");

@@ -10,6 +10,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::State;
 use axum::http::{HeaderMap, header::AUTHORIZATION};
 use axum::response::Response;
+use serde_json::json;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -45,7 +46,7 @@ pub struct Server {
 /// The fault of a write.
 #[derive(Clone, Copy, Debug)]
 pub enum Fault {
-    /// It is not applied, and is answered with a refusal for now.
+    /// It is not applied, because its key is hot.
     Throttled,
     /// It is applied. The answer proves nothing.
     AnswerLost,
@@ -131,6 +132,12 @@ impl Server {
     }
 }
 
+fn hot_key() -> (u16, String) {
+    let mut answer = fencepost_test::error(400, "ThrottlingException");
+    answer.body["throttlingReasons"] = json!([{"reason": "TableWriteKeyRangeThroughputExceeded"}]);
+    (answer.status, answer.body.to_string())
+}
+
 async fn answer(State(server): State<Server>, headers: HeaderMap, body: Bytes) -> Response {
     let text = |value: &axum::http::HeaderValue| value.to_str().expect("text").to_owned();
     let operation = text(&headers["x-amz-target"]).rsplit('.').next().expect("a name").to_owned();
@@ -141,7 +148,7 @@ async fn answer(State(server): State<Server>, headers: HeaderMap, body: Bytes) -
     let fault = if is_read(&operation) { None } else { server.faults.lock().expect("no panic").pop_front() };
     let (status, answer) = match fault {
         None => server.engine.answer(&operation, &body),
-        Some(Fault::Throttled) => error(400, "ThrottlingException"),
+        Some(Fault::Throttled) => hot_key(),
         Some(Fault::Denied) => error(400, "AccessDeniedException"),
         Some(Fault::AnswerLost) => {
             server.engine.answer(&operation, &body);

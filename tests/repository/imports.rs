@@ -6,6 +6,7 @@ use syn::visit::{self, Visit};
 
 /// The layers of `shared/src`: a file names only files of its own row or of rows above it in this list.
 const LAYERS: &[&[&str]] = &[
+    &["throttling"],
     &["call", "clock", "error", "fencing_token", "json", "layout", "names", "number", "retry", "timestamp", "version"],
     &["protocol"],
     &["store"],

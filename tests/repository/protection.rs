@@ -8,7 +8,8 @@ use dev::yaml::{self, Place};
 /// Tables whose items are in transactions of one function while another function writes to them.
 const IN_TRANSACTIONS: &[&str] = &["Products", "Leases"];
 
-/// One metric that an alarm looks at. `of` is empty for a metric of our own that is of the whole stack.
+/// One metric that an alarm looks at. `of` has the resources of its dimensions, or `name=value` where a value is a text. It
+/// is empty for a metric of our own that is of the whole stack.
 #[derive(Debug, PartialEq, Eq)]
 struct Watched {
     metric: String,
@@ -20,6 +21,8 @@ struct Watched {
 const ALARMS: &[(&str, Option<&str>, &str)] = &[
     ("Contention", Some("FILL(conflicts, 0) - 0.05 * FILL(attempts, 0)"), "ConflictsAlarmThreshold"),
     ("Retries", Some("FILL(attempts, 0) - 1.5 * FILL(changes, 0)"), "ConflictsAlarmThreshold"),
+    ("HotKey", Some("FILL(throttled, 0)"), "0"),
+    ("Throttled", Some("FILL(throttled, 0)"), "0"),
     ("CorruptItems", Some("FILL(corrupt, 0)"), "0"),
     ("ProductsTransactionConflicts", Some("FILL(turned_away, 0)"), "TransactionConflictsAlarmThreshold"),
     ("LeasesTransactionConflicts", Some("FILL(turned_away, 0)"), "TransactionConflictsAlarmThreshold"),
@@ -88,7 +91,9 @@ fn read_metric(metric: &Place<'_>, statistic: &Place<'_>) -> Result<Watched, Fai
     };
     for dimension in dimensions {
         let value = dimension.require(&["Value"])?;
-        let owner = value.reference().or_else(|| value.attribute("QueueName"));
+        let owner = value.reference().or_else(|| value.attribute("QueueName")).map(str::to_owned);
+        let literal = || Some(format!("{}={}", dimension.get(&["Name"])?.text().ok()?, value.text().ok()?));
+        let owner = owner.or_else(|| literal().filter(|_| is_own));
         owners.push(owner.ok_or_else(|| value.wrong("must be `!Ref Id` or `!GetAtt Id.QueueName`"))?);
     }
     Ok(Watched { metric: name, of: owners.join(" "), statistic: statistic.text()? })
@@ -100,13 +105,18 @@ fn is_own(namespace: &Place<'_>) -> bool {
     named.reference() == Some("MetricsNamespace")
 }
 
-/// The metrics of our own that alarms look at: the alarm, the name of the metric and its dimensions.
-pub fn watched_metrics_of_ours() -> Vec<(String, String, Vec<String>)> {
+/// The metrics of our own that alarms look at: the alarm, the name of the metric and its dimensions, each with its value
+/// if that is a text.
+pub fn watched_metrics_of_ours() -> Vec<(String, String, Vec<(String, Option<String>)>)> {
     let mut found = Vec::new();
     check(|resources, _| {
         for alarm in resources.alarms()? {
             for Watched { metric, of, .. } in &alarm.watched {
-                let dimensions = if of.is_empty() { Vec::new() } else { vec!["function".to_owned()] };
+                let dimension = |of: &str| match of.split_once('=') {
+                    Some((name, value)) => (name.to_owned(), Some(value.to_owned())),
+                    None => ("function".to_owned(), None),
+                };
+                let dimensions = of.split_whitespace().map(dimension).collect();
                 let name = metric.strip_prefix("own ").map(str::to_owned);
                 found.extend(name.map(|name| (alarm.id.to_owned(), name, dimensions)));
             }
@@ -173,12 +183,13 @@ fn every_function_has_an_alarm_on_errors_throttles_unknown_outcomes_and_slowness
 }
 
 #[test]
-fn conflicts_retries_and_corrupt_items_have_alarms() {
+fn conflicts_retries_throttling_and_corrupt_items_have_alarms() {
     check(|resources, found| {
         let alarms = resources.alarms()?;
-        for metric in ["conflicts", "attempts", "changes", "corrupt_items"] {
+        for metric in ["conflicts", "attempts", "changes", "throttled", "corrupt_items"] {
             demand(found, &alarms, &watched(&format!("own {metric}"), "", "Sum"));
         }
+        demand(found, &alarms, &watched("own throttled", "throttling_limit=key_range", "Sum"));
         let tables: Vec<_> = resources.of_type("AWS::DynamoDB::Table").map(|(id, _)| id).collect();
         for table in IN_TRANSACTIONS {
             demand(found, &alarms, &watched("AWS/DynamoDB TransactionConflict", table, "Sum"));

@@ -4,6 +4,7 @@
 //! function on Lambda has none of these, and would pay with 0.8 MB of program (`docs/decisions.md`).
 
 use super::https::https_client;
+use crate::protocol::send::framework;
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::Client;
@@ -19,6 +20,7 @@ use std::env;
 /// | `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_SESSION_TOKEN` | the credentials |
 /// | `AWS_ENDPOINT_URL_DYNAMODB`, or `AWS_ENDPOINT_URL` | another endpoint than that of the region |
 /// | `AWS_USE_FIPS_ENDPOINT`, `AWS_USE_DUALSTACK_ENDPOINT` | `true`: that kind of endpoint |
+/// | `AWS_ACCOUNT_ID`, `AWS_ACCOUNT_ID_ENDPOINT_MODE` | the endpoint of this account: `preferred` (the default), `disabled` or `required` |
 /// | `SSL_CERT_FILE`, `SSL_CERT_DIR` | the trusted authorities, instead of those of the system |
 ///
 /// Sends nothing. The first request fails if a setting is missing.
@@ -32,6 +34,8 @@ pub fn client_from_env() -> Client {
     config.set_endpoint_url(variable("AWS_ENDPOINT_URL_DYNAMODB").or_else(|| variable("AWS_ENDPOINT_URL")));
     config.set_use_fips(is_true("AWS_USE_FIPS_ENDPOINT"));
     config.set_use_dual_stack(is_true("AWS_USE_DUALSTACK_ENDPOINT"));
+    config.set_account_id_endpoint_mode(variable("AWS_ACCOUNT_ID_ENDPOINT_MODE").and_then(|mode| mode.parse().ok()));
+    config.set_framework_metadata(framework());
     Client::new(&config.build())
 }
 
@@ -41,4 +45,16 @@ fn variable(name: &str) -> Option<String> {
 
 fn is_true(name: &str) -> Option<bool> {
     variable(name).map(|value| value.eq_ignore_ascii_case("true"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn its_requests_name_this_crate() {
+        let client = client_from_env();
+        let named: Vec<_> = client.config().framework_metadata().iter().map(|framework| framework.name()).collect();
+        assert_eq!(named, ["fencepost"]);
+    }
 }

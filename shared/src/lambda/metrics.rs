@@ -28,6 +28,11 @@ const BY_ROUTE: [&str; 4] = ["requests", "attempts", "conflicts", DURATION];
 
 const DURATION: &str = "duration_ms";
 
+/// The metric that is also kept for each limit for which requests were throttled.
+const THROTTLED: &str = "throttled";
+
+const LIMIT: &str = "throttling_limit";
+
 /// Writes the line about each request or batch of one function.
 pub struct Reporter {
     namespace: Option<String>,
@@ -142,12 +147,14 @@ impl Reporter {
         line.extend(texts.map(|(name, text)| (name.to_owned(), json!(text))));
         line.extend(self.service.iter().map(|service| ("service".to_owned(), json!(service))));
         let (tally, outcomes) = (report.tally, report.outcomes);
+        line.extend(tally.throttling_limit.map(|limit| (LIMIT.to_owned(), json!(limit.name()))));
         let metrics = [
             ("requests", json!(report.requests)),
             ("changes", json!(tally.changes)),
             ("attempts", json!(tally.attempts)),
             ("conflicts", json!(tally.conflicts)),
             ("lost_answers", json!(tally.lost_answers)),
+            (THROTTLED, json!(tally.throttled)),
             ("unknowns", json!(outcomes.unknowns)),
             ("replays", json!(outcomes.replays)),
             ("refusals", json!(outcomes.refusals)),
@@ -160,7 +167,7 @@ impl Reporter {
         ];
         if let Some(namespace) = &self.namespace {
             let names = metrics.iter().map(|(name, _)| *name);
-            line.insert("_aws".to_owned(), directives(namespace, now, &names.collect::<Vec<_>>()));
+            line.insert("_aws".to_owned(), directives(namespace, now, &names.collect::<Vec<_>>(), tally));
         }
         line.extend(metrics.map(|(name, value)| (name.to_owned(), value)));
         Some(Value::Object(line))
@@ -168,31 +175,30 @@ impl Reporter {
 }
 
 /// Tells `CloudWatch` which members are metrics. All of them are kept in total and by function.
-fn directives(namespace: &str, now: Timestamp, names: &[&str]) -> Value {
+fn directives(namespace: &str, now: Timestamp, names: &[&str], tally: Tally) -> Value {
     let directive = |dimensions: Value, names: &[&str]| {
         let unit = |name: &str| if name == DURATION { "Milliseconds" } else { "Count" };
         let metrics: Vec<_> = names.iter().map(|name| json!({"Name": name, "Unit": unit(name)})).collect();
         json!({"Namespace": namespace, "Dimensions": dimensions, "Metrics": metrics})
     };
-    json!({
-        "Timestamp": now.epoch_millis(),
-        "CloudWatchMetrics": [
-            directive(json!([[], ["function"]]), names),
-            directive(json!([["function", "route"]]), &BY_ROUTE),
-        ],
-    })
+    let mut all =
+        vec![directive(json!([[], ["function"]]), names), directive(json!([["function", "route"]]), &BY_ROUTE)];
+    all.extend(tally.throttling_limit.map(|_| directive(json!([[LIMIT], ["function", LIMIT]]), &[THROTTLED])));
+    json!({"Timestamp": now.epoch_millis(), "CloudWatchMetrics": all})
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::throttling::ThrottlingLimit;
 
     fn now() -> Timestamp {
         "2026-03-07T10:00:00.000Z".parse().expect("a moment")
     }
 
     fn report(severity: Severity) -> Report<'static> {
-        let tally = Tally { changes: 1, attempts: 3, conflicts: 2, lost_answers: 1 };
+        let tally =
+            Tally { changes: 1, attempts: 3, conflicts: 2, lost_answers: 1, throttled: 0, throttling_limit: None };
         Report {
             message: "request",
             function: "device-state",
@@ -213,6 +219,18 @@ mod tests {
         assert_eq!(line["_aws"]["Timestamp"], 1_772_877_600_000_u64);
         assert_eq!((&line["attempts"], &line["duration_ms"], &line["key"]), (&json!(3), &json!(2), &json!("d-1")));
         assert_eq!(line.get("version"), None);
+    }
+
+    #[test]
+    fn a_line_about_a_throttled_request_names_the_limit_and_counts_it_apart() {
+        let reporter = Reporter::new(Some("Shop".to_owned()), Severity::Info);
+        let mut report = report(Severity::Info);
+        (report.tally.throttled, report.tally.throttling_limit) = (2, Some(ThrottlingLimit::KeyRange));
+        let line = reporter.line(report, now()).expect("a line");
+        assert_eq!((&line[THROTTLED], &line[LIMIT]), (&json!(2), &json!("key_range")));
+        let apart = &line["_aws"]["CloudWatchMetrics"][2];
+        assert_eq!(apart["Dimensions"], json!([[LIMIT], ["function", LIMIT]]));
+        assert_eq!(apart["Metrics"], json!([{"Name": THROTTLED, "Unit": "Count"}]));
     }
 
     #[test]

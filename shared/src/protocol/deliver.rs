@@ -157,14 +157,21 @@ impl<'a> Delivery<'a> {
             why = outcome.name();
             span.record("outcome", why);
             match outcome {
-                SendOutcome::Applied(shown) => return Ok(Ok(shown)),
+                SendOutcome::Applied(shown) => {
+                    self.sender.budget.answered(sends.patience.is_throttled());
+                    return Ok(Ok(shown));
+                }
                 SendOutcome::Refused(by) => {
+                    self.sender.budget.answered(sends.patience.is_throttled());
                     self.round_trip = left_at_send.saturating_sub(self.call.deadline().remaining());
                     let unanswered = || race.is_in_flight().then(|| "another send is not answered yet".into());
                     let pending = sends.pending.or_else(unanswered);
                     return Ok(Err(Refusal { by, pending }));
                 }
-                SendOutcome::NotApplied(source) => sends.not_applied(source),
+                SendOutcome::NotApplied(source) => {
+                    self.call.count_not_now(&source);
+                    sends.not_applied(source);
+                }
                 SendOutcome::Expired(source) if was_signed_again => sends.rejected = Some(source),
                 SendOutcome::Expired(source) => {
                     sends.signed_again = true;
@@ -181,13 +188,18 @@ impl<'a> Delivery<'a> {
                 }
                 SendOutcome::Mismatch(source) => sends.mismatch(source),
             }
-            if sends.rejected.is_none() {
-                // The pause leaves time for one more send, which may prove the outcome of the last one.
-                let pause = sends.patience.pause(self.sender.rng.next_u64());
-                race.send_after(pause.min(self.call.deadline().remaining() / 2));
-            } else if !race.is_in_flight() {
+            if sends.rejected.is_some() && race.is_in_flight() {
+                continue;
+            } else if sends.rejected.is_some() {
                 return Err(sends.rejected());
             }
+            let is_too_much = sends.patience.is_throttled() && !self.sender.budget.pay();
+            if is_too_much && sends.pending.is_none() && !race.is_in_flight() {
+                return Err(self.out_of_time(sends));
+            }
+            // The pause leaves time for one more send, which may prove the outcome of the last one.
+            let pause = sends.patience.pause(self.sender.rng.next_u64());
+            race.send_after(pause.min(self.call.deadline().remaining() / 2));
         }
     }
 
@@ -272,7 +284,7 @@ struct Sends {
 
 impl Sends {
     fn not_applied(&mut self, source: Source) {
-        self.patience.not_applied();
+        self.patience.not_now(&source);
         self.not_now = Some(source);
     }
 
@@ -321,7 +333,10 @@ where
         why = outcome.name_of_read();
         span.record("outcome", why);
         let source = match outcome {
-            SendOutcome::Applied(found) => return Ok(found),
+            SendOutcome::Applied(found) => {
+                sender.budget.answered(patience.is_throttled());
+                return Ok(found);
+            }
             SendOutcome::Refused(never) => match never {},
             SendOutcome::Rejected(source) => return Err(Failure::Rejected { source }),
             SendOutcome::Expired(source) if was_signed_again => return Err(Failure::Rejected { source }),
@@ -330,7 +345,12 @@ where
                 patience.not_applied();
                 source
             }
-            SendOutcome::NotApplied(source) | SendOutcome::Unknown(source) | SendOutcome::Mismatch(source) => {
+            SendOutcome::NotApplied(source) => {
+                call.count_not_now(&source);
+                patience.not_now(&source);
+                source
+            }
+            SendOutcome::Unknown(source) | SendOutcome::Mismatch(source) => {
                 patience.lost();
                 source
             }
@@ -340,7 +360,8 @@ where
             }
         };
         let pause = patience.pause(sender.rng.next_u64());
-        if has_time_to_read(call, pause) {
+        let is_too_much = patience.is_throttled() && !sender.budget.pay();
+        if has_time_to_read(call, pause) && !is_too_much {
             race.send_after(pause);
         } else if !race.is_in_flight() {
             return Err(Failure::Unavailable { source });

@@ -1,6 +1,8 @@
 //! [`Patience`] (pure): how long to wait before the next send, and how many answers were lost, given the failed sends.
 
+use crate::error::Source;
 use crate::retry::RetryPolicy;
+use crate::throttling::Throttled;
 use std::time::Duration;
 
 /// The number of broken connections in a row after which a send still follows at once. A pool may hold several
@@ -8,17 +10,33 @@ use std::time::Duration;
 /// are no leftovers: the network or the service is in trouble.
 const MAX_DEAD_CONNECTIONS: u32 = 4;
 
+/// How much longer than by itself a client waits because the service asks for it. The SDKs keep to the same bound.
+const MOST_BEYOND: Duration = Duration::from_secs(5);
+
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Patience {
     failed: u32,
     lost: u32,
     broken: u32,
+    /// Whether the last send was throttled, and how long the service then asked to wait.
+    throttled: Option<Option<Duration>>,
 }
 
 impl Patience {
     pub(crate) fn not_applied(&mut self) {
         self.broken = 0;
         self.failed += 1;
+        self.throttled = None;
+    }
+
+    /// Notes a send that was refused for now.
+    pub(crate) fn not_now(&mut self, source: &Source) {
+        self.not_applied();
+        self.throttled = Throttled::of(&**source).map(|throttled| throttled.retry_after);
+    }
+
+    pub(crate) fn is_throttled(&self) -> bool {
+        self.throttled.is_some()
     }
 
     pub(crate) fn lost(&mut self) {
@@ -29,6 +47,7 @@ impl Patience {
     /// Notes a send with a broken connection. The first ones in a row do not count as failures, because the connection
     /// was probably dead before the send.
     pub(crate) fn broken(&mut self) {
+        self.throttled = None;
         self.broken += 1;
         if self.broken > MAX_DEAD_CONNECTIONS {
             self.failed += 1;
@@ -44,7 +63,8 @@ impl Patience {
         if (1..=MAX_DEAD_CONNECTIONS).contains(&self.broken) {
             return Duration::ZERO;
         }
-        RetryPolicy::resend_pause(self.failed, random)
+        let pause = RetryPolicy::resend_pause(self.failed, random);
+        self.throttled.flatten().map_or(pause, |asked| asked.clamp(pause, pause + MOST_BEYOND))
     }
 }
 
@@ -78,6 +98,20 @@ mod tests {
         assert_eq!(next(&patience), (20, 0));
         patience.broken();
         assert_eq!(next(&patience), (0, 0));
+    }
+
+    #[test]
+    fn a_throttled_send_waits_for_as_long_as_the_service_asks_but_no_five_seconds_longer_than_by_itself() {
+        let asked = |millis| {
+            let throttled = Throttled::new(std::fmt::Error, Some(Duration::from_millis(millis)));
+            let mut patience = Patience::default();
+            patience.not_now(&throttled.into());
+            let asked = next(&patience).0;
+            patience.broken();
+            assert_eq!((next(&patience), patience.is_throttled()), ((0, 0), false), "it is not asked for twice");
+            asked
+        };
+        assert_eq!([asked(0), asked(300), asked(60_000)], [20, 300, 5020]);
     }
 
     #[test]

@@ -3,12 +3,14 @@
 use super::guard::SignedTooLate;
 use super::outcome::{ReadOutcome, SendOutcome};
 use crate::error::Source;
+use crate::throttling::{Throttled, retry_after};
 use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::query::QueryError;
 use hyper_util::client::legacy;
 use std::error::Error;
+use std::time::Duration;
 
 /// Classifies the error of an operation. `refused` takes the row out of an error that is a refusal.
 pub(super) fn classify<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
@@ -16,10 +18,10 @@ pub(super) fn classify<E: ProvideErrorMetadata + Error + Send + Sync + 'static, 
     refused: impl FnOnce(E) -> Result<F, E>,
 ) -> SendOutcome<A, F> {
     let SdkError::ServiceError(context) = error else { return unanswered(error) };
-    let status = context.raw().status().as_u16();
+    let (status, retry_after) = (context.raw().status().as_u16(), retry_after(context.raw()));
     match refused(context.into_err()) {
         Ok(by) => SendOutcome::Refused(by),
-        Err(error) => by_code(status, error),
+        Err(error) => by_code(status, retry_after, error),
     }
 }
 
@@ -37,6 +39,7 @@ pub(crate) fn is_malformed_query(source: &Source) -> bool {
 /// Classifies an error of the service by its code and HTTP status, never by its text.
 pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
     status: u16,
+    retry_after: Option<Duration>,
     error: E,
 ) -> SendOutcome<A, F> {
     match (error.code(), status) {
@@ -50,18 +53,19 @@ pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A
             ),
             _,
         ) => SendOutcome::Expired(error.into()),
+        (Some("TransactionConflictException" | "ReplicatedWriteConflictException"), _) => {
+            SendOutcome::NotApplied(error.into())
+        }
         (
             Some(
-                "TransactionConflictException"
-                | "ReplicatedWriteConflictException"
-                | "ProvisionedThroughputExceededException"
+                "ProvisionedThroughputExceededException"
                 | "ThrottlingException"
                 | "Throttling"
                 | "RequestLimitExceeded"
                 | "LimitExceededException",
             ),
             _,
-        ) => SendOutcome::NotApplied(error.into()),
+        ) => SendOutcome::NotApplied(Throttled::new(error, retry_after).into()),
         (Some("InternalServerError" | "RequestTimeout" | "RequestTimeoutException"), _) => {
             SendOutcome::Unknown(error.into())
         }
@@ -118,7 +122,6 @@ pub(super) mod tests {
     use aws_sdk_dynamodb::error::ErrorMetadata;
     use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
     use aws_smithy_runtime_api::client::result::ConnectorError;
-    use std::time::Duration;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
@@ -163,7 +166,7 @@ pub(super) mod tests {
             (429, None, "answer_lost"),
         ] {
             let error = code.map_or_else(ErrorMetadata::builder, |code| ErrorMetadata::builder().code(code));
-            let outcome = by_code::<_, (), ()>(status, UpdateItemError::generic(error.build()));
+            let outcome = by_code::<_, (), ()>(status, None, UpdateItemError::generic(error.build()));
             assert_eq!(outcome.name(), expected, "{status} {code:?}");
         }
     }
@@ -200,7 +203,9 @@ pub(super) mod tests {
             let close = async {
                 let Some(listener) = Some(listener).filter(|_| listens) else { return };
                 let (mut stream, _) = listener.accept().await.expect("a connection");
-                assert!(stream.read(&mut [0; 8192]).await.expect("a request") > 0);
+                let mut request = vec![0; 8192];
+                let length = stream.read(&mut request).await.expect("a request");
+                assert!(String::from_utf8_lossy(&request[..length]).contains("lib/fencepost/"), "it names this crate");
             };
             let (outcome, ()) = tokio::join!(read, close);
             match outcome {

@@ -11,6 +11,8 @@ pub(crate) use classify::is_malformed_query;
 #[cfg(feature = "lambda-without-tls")]
 pub(crate) use outcome::SEND_TARGET;
 pub(crate) use outcome::{ReadOutcome, SendOutcome, send_span};
+#[cfg(feature = "lambda-without-tls")]
+pub(crate) use sender::framework;
 pub(crate) use sender::{PageRequest, ReadRows, Send, Sender};
 pub use transaction::Reason;
 pub(crate) use transaction::{Address, step};

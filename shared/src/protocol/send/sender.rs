@@ -6,12 +6,14 @@ use super::guard::Guard;
 use super::outcome::{ReadOutcome, SendOutcome, no_answer, record_request};
 use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
 use crate::clock::{Clock, Rng};
+use crate::protocol::budget::Budget;
 use crate::protocol::condition::{Action, ConditionalWrite, Sort, key_condition};
 use crate::protocol::item::Attributes;
 use crate::protocol::memory::WriteId;
 use crate::protocol::seen_rows::SeenRows;
 use crate::retry::RetryPolicy;
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::config::FrameworkMetadata;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::error::SdkError;
@@ -20,6 +22,7 @@ use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::pin::Pin;
@@ -34,6 +37,8 @@ pub(crate) struct Sender {
     connections: Arc<Mutex<Connections>>,
     /// The rows last seen by the client in any table. Shared by all copies.
     pub(crate) seen_rows: Arc<SeenRows>,
+    /// Shared by all copies.
+    pub(crate) budget: Arc<Budget>,
     pub(crate) policy: RetryPolicy,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
@@ -85,6 +90,7 @@ impl Sender {
             client: without_retries(client),
             connections: Arc::default(),
             seen_rows: Arc::default(),
+            budget: Arc::default(),
             policy: RetryPolicy::default(),
             clock: Clock::system(),
             rng: Rng::system(),
@@ -310,12 +316,19 @@ impl Connections {
     }
 }
 
-/// Returns a client without retries. Building one reads the TLS roots again.
+/// Returns a client without retries, which names this crate as its framework. Building one reads the TLS roots again.
 fn without_retries(client: &Client) -> Client {
     if client.config().retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
         return client.clone();
     }
-    Client::from_conf(client.config().to_builder().retry_config(RetryConfig::disabled()).build())
+    let mut config = client.config().to_builder().retry_config(RetryConfig::disabled());
+    framework().into_iter().for_each(|framework| _ = config.push_framework_metadata(framework));
+    Client::from_conf(config.build())
+}
+
+/// The entry of this crate in the user agent. Its name and version are valid, so there is one.
+pub(crate) fn framework() -> Option<FrameworkMetadata> {
+    FrameworkMetadata::new("fencepost", Some(Cow::Borrowed(env!("CARGO_PKG_VERSION")))).ok()
 }
 
 fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<ReadRows> {

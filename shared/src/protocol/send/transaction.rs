@@ -5,6 +5,7 @@ use super::outcome::SendOutcome;
 use crate::error::Source;
 use crate::protocol::condition::{Action, ConditionalWrite};
 use crate::protocol::item::Attributes;
+use crate::throttling::{Throttled, retry_after};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
 use aws_sdk_dynamodb::operation::batch_get_item::BatchGetItemOutput;
@@ -14,6 +15,8 @@ use aws_sdk_dynamodb::types::{
     CancellationReason, ConditionCheck, Delete, KeysAndAttributes, Put, TransactWriteItem, Update,
 };
 use std::collections::{BTreeMap, HashMap};
+use std::error::Error;
+use std::time::Duration;
 
 /// The cancellation reason of one step of a transaction.
 #[derive(Clone, PartialEq, Debug)]
@@ -124,16 +127,16 @@ pub(super) fn classify_transact_write_items(
     use TransactWriteItemsError as E;
     match error {
         SdkError::ServiceError(context) => {
-            let status = context.raw().status().as_u16();
+            let (status, retry_after) = (context.raw().status().as_u16(), retry_after(context.raw()));
             match context.into_err() {
                 E::TransactionCanceledException(mut cancelled) => {
                     let reasons = cancelled.cancellation_reasons.take().unwrap_or_default();
-                    classify_cancellation(reasons, cancelled.into())
+                    classify_cancellation(reasons, retry_after, cancelled)
                 }
                 error @ E::IdempotentParameterMismatchException(_) => SendOutcome::Mismatch(error.into()),
                 // An earlier send of this transaction is in progress. It may be applied in a moment.
                 error @ E::TransactionInProgressException(_) => SendOutcome::Unknown(error.into()),
-                error => by_code(status, error),
+                error => by_code(status, retry_after, error),
             }
         }
         other => unanswered(other),
@@ -142,14 +145,24 @@ pub(super) fn classify_transact_write_items(
 
 /// Classifies a cancelled transaction. A refused step decides first, because its row may show an earlier send as
 /// applied. An impossible step comes next. Otherwise the transaction was only refused for now.
-fn classify_cancellation(reasons: Vec<CancellationReason>, source: Source) -> SendOutcome<(), Vec<Reason>> {
+fn classify_cancellation(
+    reasons: Vec<CancellationReason>,
+    retry_after: Option<Duration>,
+    error: impl Error + Send + Sync + 'static,
+) -> SendOutcome<(), Vec<Reason>> {
+    let is_throttled = |reason: &CancellationReason| {
+        matches!(reason.code(), Some("ProvisionedThroughputExceeded" | "ThrottlingError"))
+    };
+    let is_throttled = reasons.iter().any(is_throttled);
     let reasons: Vec<_> = reasons.into_iter().map(classify_reason).collect();
     if reasons.iter().any(|reason| matches!(reason, Reason::Refused(_))) {
         SendOutcome::Refused(reasons)
     } else if reasons.contains(&Reason::Rejected) {
-        SendOutcome::Rejected(source)
+        SendOutcome::Rejected(error.into())
+    } else if is_throttled {
+        SendOutcome::NotApplied(Throttled::new(error, retry_after).into())
     } else {
-        SendOutcome::NotApplied(source)
+        SendOutcome::NotApplied(error.into())
     }
 }
 
@@ -168,7 +181,40 @@ fn classify_reason(reason: CancellationReason) -> Reason {
 
 #[cfg(test)]
 mod tests {
+    use super::super::classify::classify_read;
     use super::*;
+    use aws_sdk_dynamodb::error::ErrorMetadata;
+    use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+    use aws_sdk_dynamodb::types::error::TransactionCanceledException;
+    use aws_smithy_types::body::SdkBody;
+    use std::fmt;
+
+    fn asked_wait<A, F>(outcome: SendOutcome<A, F>) -> Option<Duration> {
+        let SendOutcome::NotApplied(source) = outcome else { return None };
+        Throttled::of(&*source)?.retry_after
+    }
+
+    #[test]
+    fn the_wait_that_the_service_asks_for_is_read_from_each_throttled_answer() {
+        let answer = || {
+            let mut answer = HttpResponse::new(400.try_into().expect("a status"), SdkBody::empty());
+            answer.headers_mut().insert("x-amz-retry-after", "250");
+            answer
+        };
+        let throttled = || ErrorMetadata::builder().code("ThrottlingException").build();
+        let single = SdkError::service_error(UpdateItemError::generic(throttled()), answer());
+        let whole = SdkError::service_error(TransactWriteItemsError::generic(throttled()), answer());
+        let reason = CancellationReason::builder().code("ThrottlingError").build();
+        let cancelled = TransactionCanceledException::builder().cancellation_reasons(reason).build();
+        let cancelled = TransactWriteItemsError::TransactionCanceledException(cancelled);
+        let cancelled = SdkError::service_error(cancelled, answer());
+        let asked = [
+            asked_wait(classify_read::<_, ()>(single)),
+            asked_wait(classify_transact_write_items(whole)),
+            asked_wait(classify_transact_write_items(cancelled)),
+        ];
+        assert_eq!(asked, [Some(Duration::from_millis(250)); 3]);
+    }
 
     #[test]
     fn of_mixed_reasons_a_refusal_speaks_first_then_the_impossible_and_not_now_last() {
@@ -179,14 +225,16 @@ mod tests {
             (&["None", "ValidationError", CONFLICT], "rejected"),
             (&["ItemCollectionSizeLimitExceeded"], "rejected"),
             (&["None", CONFLICT], "not now"),
-            (&["ThrottlingError", "ProvisionedThroughputExceeded"], "not now"),
+            (&["None", "ThrottlingError"], "throttled"),
+            (&[CONFLICT, "ProvisionedThroughputExceeded"], "throttled"),
             (&["SomethingNew"], "not now"),
             (&[], "not now"),
         ] {
             let reasons = codes.iter().map(|code| CancellationReason::builder().code(*code).build()).collect();
-            let said = match classify_cancellation(reasons, "cancelled".into()) {
+            let said = match classify_cancellation(reasons, None, fmt::Error) {
                 SendOutcome::Refused(reasons) if reasons.len() == codes.len() => "refused",
                 SendOutcome::Rejected(_) => "rejected",
+                SendOutcome::NotApplied(source) if Throttled::of(&*source).is_some() => "throttled",
                 SendOutcome::NotApplied(_) => "not now",
                 other => panic!("{codes:?}: {other:?}"),
             };
