@@ -203,7 +203,9 @@ pub(super) mod tests {
             let close = async {
                 let Some(listener) = Some(listener).filter(|_| listens) else { return };
                 let (mut stream, _) = listener.accept().await.expect("a connection");
-                assert!(stream.read(&mut [0; 8192]).await.expect("a request") > 0);
+                let mut request = vec![0; 8192];
+                let length = stream.read(&mut request).await.expect("a request");
+                assert!(String::from_utf8_lossy(&request[..length]).contains("lib/fencepost/"), "it names this crate");
             };
             let (outcome, ()) = tokio::join!(read, close);
             match outcome {

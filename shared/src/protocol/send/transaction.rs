@@ -181,8 +181,40 @@ fn classify_reason(reason: CancellationReason) -> Reason {
 
 #[cfg(test)]
 mod tests {
+    use super::super::classify::classify_read;
     use super::*;
+    use aws_sdk_dynamodb::error::ErrorMetadata;
+    use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+    use aws_sdk_dynamodb::types::error::TransactionCanceledException;
+    use aws_smithy_types::body::SdkBody;
     use std::fmt;
+
+    fn asked_wait<A, F>(outcome: SendOutcome<A, F>) -> Option<Duration> {
+        let SendOutcome::NotApplied(source) = outcome else { return None };
+        Throttled::of(&*source)?.retry_after
+    }
+
+    #[test]
+    fn the_wait_that_the_service_asks_for_is_read_from_each_throttled_answer() {
+        let answer = || {
+            let mut answer = HttpResponse::new(400.try_into().expect("a status"), SdkBody::empty());
+            answer.headers_mut().insert("x-amz-retry-after", "250");
+            answer
+        };
+        let throttled = || ErrorMetadata::builder().code("ThrottlingException").build();
+        let single = SdkError::service_error(UpdateItemError::generic(throttled()), answer());
+        let whole = SdkError::service_error(TransactWriteItemsError::generic(throttled()), answer());
+        let reason = CancellationReason::builder().code("ThrottlingError").build();
+        let cancelled = TransactionCanceledException::builder().cancellation_reasons(reason).build();
+        let cancelled = TransactWriteItemsError::TransactionCanceledException(cancelled);
+        let cancelled = SdkError::service_error(cancelled, answer());
+        let asked = [
+            asked_wait(classify_read::<_, ()>(single)),
+            asked_wait(classify_transact_write_items(whole)),
+            asked_wait(classify_transact_write_items(cancelled)),
+        ];
+        assert_eq!(asked, [Some(Duration::from_millis(250)); 3]);
+    }
 
     #[test]
     fn of_mixed_reasons_a_refusal_speaks_first_then_the_impossible_and_not_now_last() {
