@@ -229,6 +229,68 @@ async fn the_limit_that_throttles_is_named_to_the_caller_in_the_log_and_in_the_m
         let sent = Metrics::read(std::slice::from_ref(&line), NAMESPACE);
         assert_eq!(sent.sum("throttled", &[("throttling_limit", name)]), sent.sum("throttled", &[]), "{name}");
         assert!(sent.sum("throttled", &[]) > 1, "{name}: {line}");
+
+        db.capacity(exhausted(TABLE).with_units(0.0, 40_000.0));
+        let call = soon();
+        let failure = table.in_call(&call).get("a-1").await.expect_err("throttled");
+        let said = (failure.throttling_limit(), call.tally().throttling_limit, call.tally().throttled > 1);
+        assert_eq!(said, (Some(limit), Some(limit), true), "{name}, a read: {failure:?}");
+    }
+}
+
+/// A table whose client has spent its tokens.
+async fn without_tokens() -> (Dynamo, Table<Account>) {
+    let (db, storm) = scene(11, Rates::default());
+    let table: Table<Account> = store_on(&db).table(TABLE);
+    storm.throttles(1000, 1000);
+    let mut sends = 0;
+    while sends != 1 {
+        let call = soon();
+        table.in_call(&call).get("a-1").await.expect_err("throttled");
+        sends = call.tally().throttled;
+    }
+    storm.throttles(0, 0);
+    (db, table)
+}
+
+#[tokio::test(start_paused = true)]
+async fn without_tokens_only_a_throttled_send_with_a_known_outcome_is_not_repeated_and_each_answer_gives_one() {
+    let (key, empty) = (Key::from("a-1"), Account { balance: 0 });
+
+    let (db, table) = without_tokens().await;
+    let conflict = db.fault(Fault::TransactionConflict).of_writes().once();
+    table.create("a-2", &empty).await.expect("a conflict costs no token");
+    let refused = db.fault(Fault::Refused500).of("GetItem").once();
+    table.get(&key).await.expect("nor does an answer that proves nothing");
+    assert_eq!((conflict.struck(), refused.struck()), (1, 1));
+
+    let (db, table) = without_tokens().await;
+    let lost = db.fault(Fault::Applied500).of_writes().once();
+    let throttled = db.throttle().of_writes().once();
+    table.create("a-2", &empty).await.expect("the first send is asked about, and was applied");
+    assert_eq!((lost.struck(), throttled.struck()), (1, 1));
+
+    let (db, table) = without_tokens().await;
+    table.create("a-2", &empty).await.expect("an answer, and so a hedge for the next");
+    let late = db.delay(Duration::from_millis(400)).of_writes().once();
+    let throttled = db.throttle().of_writes().once();
+    table.create("a-3", &empty).await.expect("the answer to the first send is awaited");
+    assert_eq!((late.struck(), throttled.struck()), (1, 1));
+
+    for (what, answers, is_paid) in
+        [("reads", 4, false), ("reads", 5, true), ("refusals", 4, false), ("refusals", 5, true)]
+    {
+        let (db, table) = without_tokens().await;
+        for _ in 0..answers {
+            if what == "reads" {
+                table.get(&key).await.expect("an answer");
+            } else {
+                table.create(&key, &empty).await.expect_err("it is there");
+            }
+        }
+        let throttled = db.throttle().once();
+        assert_eq!(table.get(&key).await.is_ok(), is_paid, "{answers} {what}");
+        assert_eq!(throttled.struck(), 1);
     }
 }
 
