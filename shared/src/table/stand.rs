@@ -142,7 +142,6 @@ mod tests {
     use super::*;
     use crate::table::{Record, Table};
     use serde::Serialize;
-    use serde_json::json;
 
     #[derive(Serialize, serde::Deserialize)]
     struct Counter {
@@ -234,8 +233,8 @@ mod tests {
     #[test]
     fn an_item_takes_an_edit_that_changes_it_if_its_values_are_as_demanded_and_the_window_has_not_passed() {
         let (add, set) = (Edit::add("n", 1, ..), Edit::set(["map", "old"], &7));
-        let item: Attributes =
-            serde_dynamo::to_item(json!({"n": 1, "state": "open", "map": {"old": 6}})).expect("an item");
+        let map = AttributeValue::M([("old".to_owned(), AttributeValue::N("6".to_owned()))].into());
+        let item: Attributes = item(1).into_iter().chain([("map".to_owned(), map)]).collect();
         for (edit, stand) in [
             (add.clone().only_if("state", &"open"), Stand::Takes),
             (add.clone().only_if("state", &"shut"), Stand::NotAsDemanded),
