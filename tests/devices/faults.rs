@@ -1,14 +1,13 @@
 //! Faults and the end of the time, on each route: the answer comes before Lambda ends the invocation, reveals no internals, and
 //! is hardly ever that nothing is known.
 
-use super::world::{self, KEY, TABLES, World};
+use super::world::{KEY, TABLES, World};
 use crate::harness::answers::Answer;
 use crate::harness::clients::{Silent, client_whose, client_without_answers};
 use crate::harness::engine::Engine;
 use crate::harness::events::Event;
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
 use crate::harness::functions::DEVICES;
-use crate::harness::server::Server;
 use crate::harness::world::context;
 use lambda_runtime::Context;
 use serde_json::{Value, json};
@@ -165,12 +164,4 @@ async fn of_a_hundred_adjustments_at_most_one_stays_unknown_where_one_answer_in_
     let held: i64 = (0..LAMPS).map(|lamp| brightness(lamp) - 50).sum();
     assert!((acknowledged..=acknowledged + unknown).contains(&held), "{acknowledged} <= {held}, {unknown} unknown");
     assert!(unknown * 100 <= i64::try_from(WRITERS * TIMES).expect("small"), "{unknown} unknown");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_endpoint_by_account_is_not_replaced_by_that_of_the_region_where_it_is_required() {
-    let server = Server::start(TABLES).await;
-    let required = [("AWS_ENDPOINT_URL_DYNAMODB", ""), ("AWS_ACCOUNT_ID_ENDPOINT_MODE", "required")];
-    let process = world::start(&server, &required).await;
-    assert_eq!(process.answer(&Event::get()).await.status, 500, "its credentials name no account");
 }
