@@ -138,7 +138,7 @@ async fn a_hundred_callers_patch_one_device_at_once_in_less_than_three_requests_
 async fn a_hundred_callers_set_the_status_and_the_config_at_once_in_less_than_three_requests_each() {
     let crowd = Crowd::new().await;
     let process = crowd.process();
-    let status = |caller: usize| if caller % 2 == 0 { "offline" } else { "online" };
+    let status = |caller: usize| if caller.is_multiple_of(2) { "offline" } else { "online" };
     let events = (0..100).map(|caller| Event::set_status().json(&json!({"status": status(caller)})));
     let (statuses, each, longest) = crowd.at_once(&process, events).await;
     assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");

@@ -18,25 +18,29 @@ pub(crate) struct Patience {
     failed: u32,
     lost: u32,
     broken: u32,
-    /// Whether the last send was throttled, and how long the service then asked to wait.
-    throttled: Option<Option<Duration>>,
+    /// Whether the last send was throttled.
+    is_throttled: bool,
+    /// How long the service asked to wait then, or no time.
+    asked: Duration,
 }
 
 impl Patience {
     pub(crate) fn not_applied(&mut self) {
         self.broken = 0;
         self.failed += 1;
-        self.throttled = None;
+        (self.is_throttled, self.asked) = (false, Duration::ZERO);
     }
 
     /// Notes a send that was refused for now.
     pub(crate) fn not_now(&mut self, source: &Source) {
         self.not_applied();
-        self.throttled = Throttled::of(&**source).map(|throttled| throttled.retry_after);
+        let throttled = Throttled::of(&**source);
+        self.is_throttled = throttled.is_some();
+        self.asked = throttled.and_then(|throttled| throttled.retry_after).unwrap_or_default();
     }
 
     pub(crate) fn is_throttled(&self) -> bool {
-        self.throttled.is_some()
+        self.is_throttled
     }
 
     pub(crate) fn lost(&mut self) {
@@ -47,7 +51,7 @@ impl Patience {
     /// Notes a send with a broken connection. The first ones in a row do not count as failures, because the connection
     /// was probably dead before the send.
     pub(crate) fn broken(&mut self) {
-        self.throttled = None;
+        (self.is_throttled, self.asked) = (false, Duration::ZERO);
         self.broken += 1;
         if self.broken > MAX_DEAD_CONNECTIONS {
             self.failed += 1;
@@ -64,7 +68,7 @@ impl Patience {
             return Duration::ZERO;
         }
         let pause = RetryPolicy::resend_pause(self.failed, random);
-        self.throttled.flatten().map_or(pause, |asked| asked.clamp(pause, pause + MOST_BEYOND))
+        self.asked.clamp(pause, pause + MOST_BEYOND)
     }
 }
 

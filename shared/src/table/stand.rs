@@ -106,9 +106,8 @@ fn is_met(demanded: &Demanded, value: Option<&AttributeValue>) -> bool {
         (Demanded::AtMostIfThere(AttributeValue::S(most)), Some(AttributeValue::S(text))) => text <= most,
         // Only `DynamoDB` compares numbers.
         (Demanded::AtMostIfThere(AttributeValue::N(_)), Some(AttributeValue::N(_))) => true,
-        (Demanded::AtMostIfThere(_), value) => value.is_none(),
+        (Demanded::AtMostIfThere(_) | Demanded::Missing, value) => value.is_none(),
         (Demanded::There, value) => value.is_some(),
-        (Demanded::Missing, value) => value.is_none(),
         (Demanded::Map, value) => value.is_some_and(AttributeValue::is_m),
     }
 }
