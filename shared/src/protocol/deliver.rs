@@ -188,9 +188,10 @@ impl<'a> Delivery<'a> {
                 }
                 SendOutcome::Mismatch(source) => sends.mismatch(source),
             }
-            if sends.rejected.is_some() && race.is_in_flight() {
-                continue;
-            } else if sends.rejected.is_some() {
+            if sends.rejected.is_some() {
+                if race.is_in_flight() {
+                    continue;
+                }
                 return Err(sends.rejected());
             }
             let is_too_much = sends.patience.is_throttled() && !self.sender.budget.pay();

@@ -18,8 +18,8 @@ pub(crate) struct Patience {
     failed: u32,
     lost: u32,
     broken: u32,
-    /// Whether the last send was throttled, and how long the service then asked to wait.
-    throttled: Option<Option<Duration>>,
+    /// If the last send was throttled: how long the service then asked to wait.
+    throttled: Option<Duration>,
 }
 
 impl Patience {
@@ -32,7 +32,7 @@ impl Patience {
     /// Notes a send that was refused for now.
     pub(crate) fn not_now(&mut self, source: &Source) {
         self.not_applied();
-        self.throttled = Throttled::of(&**source).map(|throttled| throttled.retry_after);
+        self.throttled = Throttled::of(&**source).map(|throttled| throttled.retry_after.unwrap_or_default());
     }
 
     pub(crate) fn is_throttled(&self) -> bool {
@@ -64,7 +64,7 @@ impl Patience {
             return Duration::ZERO;
         }
         let pause = RetryPolicy::resend_pause(self.failed, random);
-        self.throttled.flatten().map_or(pause, |asked| asked.clamp(pause, pause + MOST_BEYOND))
+        self.throttled.map_or(pause, |asked| asked.clamp(pause, pause + MOST_BEYOND))
     }
 }
 

@@ -322,7 +322,9 @@ fn without_retries(client: &Client) -> Client {
         return client.clone();
     }
     let mut config = client.config().to_builder().retry_config(RetryConfig::disabled());
-    framework().into_iter().for_each(|framework| _ = config.push_framework_metadata(framework));
+    if let Some(framework) = framework() {
+        config.push_framework_metadata(framework);
+    }
     Client::from_conf(config.build())
 }
 
