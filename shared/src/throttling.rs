@@ -164,8 +164,8 @@ mod tests {
     fn a_wait_that_is_no_number_of_milliseconds_is_none() {
         for (header, expected) in [(Some("250"), Some(250)), (Some("soon"), None), (Some("-1"), None), (None, None)] {
             let mut answer = HttpResponse::new(400.try_into().expect("a status"), SdkBody::empty());
-            if let Some(value) = header {
-                answer.headers_mut().insert("x-amz-retry-after", value);
+            if let Some(header) = header {
+                answer.headers_mut().insert("x-amz-retry-after", header);
             }
             assert_eq!(retry_after(&answer), expected.map(Duration::from_millis), "{header:?}");
         }

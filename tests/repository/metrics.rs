@@ -1,7 +1,7 @@
 //! The metrics that a function writes, against the page, the alarms and the dashboard that name them.
 
 use super::files::{Complaints, read, template};
-use super::protection::watched_metrics_of_ours;
+use super::protection::{Dimension, watched_metrics_of_ours};
 use crate::devices::world::{self, TABLES};
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
@@ -23,7 +23,7 @@ async fn recorded_line() -> Value {
 }
 
 /// Whether a line has a value for a metric with these dimensions. Where none is given, a dimension has the line's value.
-fn is_written(line: &Value, name: &str, dimensions: &[(String, Option<String>)]) -> bool {
+fn is_written(line: &Value, name: &str, dimensions: &[Dimension]) -> bool {
     let metrics = Metrics::read(std::slice::from_ref(line), NAMESPACE);
     let valued = dimensions
         .iter()

@@ -105,9 +105,11 @@ fn is_own(namespace: &Place<'_>) -> bool {
     named.reference() == Some("MetricsNamespace")
 }
 
-/// The metrics of our own that alarms look at: the alarm, the name of the metric and its dimensions, each with its value
-/// if that is a text.
-pub fn watched_metrics_of_ours() -> Vec<(String, String, Vec<(String, Option<String>)>)> {
+/// The name of a dimension, with its value if that is a text.
+pub type Dimension = (String, Option<String>);
+
+/// The metrics of our own that alarms look at: the alarm, the name of the metric and its dimensions.
+pub fn watched_metrics_of_ours() -> Vec<(String, String, Vec<Dimension>)> {
     let mut found = Vec::new();
     check(|resources, _| {
         for alarm in resources.alarms()? {

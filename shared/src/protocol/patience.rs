@@ -18,29 +18,25 @@ pub(crate) struct Patience {
     failed: u32,
     lost: u32,
     broken: u32,
-    /// Whether the last send was throttled.
-    is_throttled: bool,
-    /// How long the service asked to wait then, or no time.
-    asked: Duration,
+    /// If the last send was throttled: how long the service then asked to wait.
+    throttled: Option<Duration>,
 }
 
 impl Patience {
     pub(crate) fn not_applied(&mut self) {
         self.broken = 0;
         self.failed += 1;
-        (self.is_throttled, self.asked) = (false, Duration::ZERO);
+        self.throttled = None;
     }
 
     /// Notes a send that was refused for now.
     pub(crate) fn not_now(&mut self, source: &Source) {
         self.not_applied();
-        let throttled = Throttled::of(&**source);
-        self.is_throttled = throttled.is_some();
-        self.asked = throttled.and_then(|throttled| throttled.retry_after).unwrap_or_default();
+        self.throttled = Throttled::of(&**source).map(|throttled| throttled.retry_after.unwrap_or_default());
     }
 
     pub(crate) fn is_throttled(&self) -> bool {
-        self.is_throttled
+        self.throttled.is_some()
     }
 
     pub(crate) fn lost(&mut self) {
@@ -51,7 +47,7 @@ impl Patience {
     /// Notes a send with a broken connection. The first ones in a row do not count as failures, because the connection
     /// was probably dead before the send.
     pub(crate) fn broken(&mut self) {
-        (self.is_throttled, self.asked) = (false, Duration::ZERO);
+        self.throttled = None;
         self.broken += 1;
         if self.broken > MAX_DEAD_CONNECTIONS {
             self.failed += 1;
@@ -68,7 +64,7 @@ impl Patience {
             return Duration::ZERO;
         }
         let pause = RetryPolicy::resend_pause(self.failed, random);
-        self.asked.clamp(pause, pause + MOST_BEYOND)
+        self.throttled.map_or(pause, |asked| asked.clamp(pause, pause + MOST_BEYOND))
     }
 }
 
