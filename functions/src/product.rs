@@ -85,7 +85,7 @@ impl Product {
         (0..=MAX_STOCK).contains(&stock).then_some(Product { stock, status, updated_at: now, ..*self })
     }
 
-    /// The same change as an add, which needs no version. So it conflicts with no other add.
+    /// The same change as an edit, which needs no version. So it conflicts with no other edit.
     #[must_use]
     pub fn edit(&self, by: i64, now: Timestamp) -> Edit {
         let low = self.low_stock_at;

@@ -1,9 +1,10 @@
 //! Change shared state in `DynamoDB` exactly once, although callers race and answers get lost.
 //!
 //! An operation reads an item, decides, and writes on the condition that the item is unchanged. An [`Edit`] adds
-//! to numbers, or sets values, under conditions. It demands no exact version: it conflicts only if the row moves on by [`Settings::edit_window`]
-//! versions before it arrives. Each change leaves its id in the item. If an answer is lost, the same write is sent
-//! again. The id in a refusal tells whether the first send was applied. `DESIGN.md` argues why that is exact.
+//! to numbers, or sets values, under conditions. It demands no exact version: it conflicts only if the row moves on by
+//! [`Settings::edit_window`] versions before it arrives. Each change leaves its id in the item. If an answer is lost,
+//! the same write is sent again. The id in a refusal tells whether the first send was applied. `DESIGN.md` argues why
+//! that is exact.
 //!
 //! ```
 //! use fencepost::{Record, Store, Table};

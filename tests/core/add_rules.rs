@@ -2,14 +2,14 @@
 //! and without it.
 
 use super::add::{Shelf, TABLE, change_shelf, restock, rivals, row, stock, stock_of, with_shelf};
-use crate::harness::clients::{client_whose, lost};
+use crate::harness::clients::{client_that_notes_its_first_write, client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
 use fencepost::testing::edit_or_update;
 use fencepost::{Failure, ItemVersion, NotEdited, Store, Table, UpdateError, Version};
 use serde_json::{Value, json};
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 
 /// Lets the engine answer a request without one rule.
 fn answer(engine: &Engine, operation: &str, body: &[u8], broken: Broken) -> (u16, String) {
@@ -28,14 +28,7 @@ fn forget(engine: &Engine) {
 #[tokio::test]
 async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_before_it() {
     let (engine, key, at) = with_shelf().await;
-    let under_way = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&under_way);
-    let client = client_whose(&engine, move |engine, writes, operation, body| {
-        if writes == 0 {
-            *noted.lock().expect("no panic") = body.to_vec();
-        }
-        engine.answer(operation, body)
-    });
+    let (client, under_way) = client_that_notes_its_first_write(&engine);
     let decide = |shelf: &Shelf| {
         restock(&engine);
         rivals(&engine, 1);

@@ -1,13 +1,12 @@
 //! `Table::edit` beyond adds: values that are set and removed under conditions, alone and in transactions.
 
 use super::add::{Shelf, TABLE, change_shelf, row, with_shelf};
-use crate::harness::clients::client_whose;
+use crate::harness::clients::client_that_notes_its_first_write;
 use fencepost::testing::edit_or_update;
 use fencepost::{Edit, Error, Failure, Key, NotEdited, Reads, Store, Table, UpdateError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex};
 
 fn word<T>(edited: &Result<T, UpdateError<NotEdited<Shelf>>>) -> &'static str {
     match edited {
@@ -83,14 +82,7 @@ async fn a_change_after_a_rejected_edit_gives_way_to_a_copy_of_the_edit_that_lan
     let (engine, key, at) = with_shelf().await;
     let note = |bytes: usize| json!({":n": {"S": "x".repeat(bytes)}});
     change_shelf(&engine, "SET note = :n", &note(390 * 1024));
-    let under_way = Arc::new(Mutex::new(Vec::new()));
-    let noted = Arc::clone(&under_way);
-    let client = client_whose(&engine, move |engine, writes, operation, body| {
-        if writes == 0 {
-            *noted.lock().expect("no panic") = body.to_vec();
-        }
-        engine.answer(operation, body)
-    });
+    let (client, under_way) = client_that_notes_its_first_write(&engine);
     let decide = |shelf: &Shelf| {
         change_shelf(&engine, "SET note = :n", &note(1));
         let copy = under_way.lock().expect("no panic");

@@ -154,7 +154,8 @@ pub async fn patch_state(app: &App, request: &Request, call: &Call) -> Result<Re
     let patch = request.merge_patch()?;
     let change = request.change_request(&patch)?;
     let decide = |device: &Device| decide_patch(device, &patch, app.now());
-    app.devices.in_call(call).edit_or_change(&id, &change, patch_as_edit(&patch, app.now()), decide).await
+    let edit = || patch_as_edit(&patch, app.now());
+    app.devices.in_call(call).edit_or_change(&id, &change, edit, decide).await
 }
 
 /// Adds to a number of the state.
@@ -162,7 +163,7 @@ pub async fn adjust_device(app: &App, request: &Request, call: &Call) -> Result<
     let id = request.id("deviceId")?;
     let adjustment = parse_adjustment(request)?;
     let change = request.change_request(&payload_of_adjustment(&adjustment))?;
-    let edit = adjustment_as_edit(&adjustment, app.now());
+    let edit = || adjustment_as_edit(&adjustment, app.now());
     let decide = |device: &Device| decide_adjust(device, &adjustment, app.now());
     app.devices.in_call(call).edit_or_change(&id, &change, edit, decide).await
 }
@@ -172,9 +173,9 @@ pub async fn set_status(app: &App, request: &Request, call: &Call) -> Result<Res
     let id = request.id("deviceId")?;
     let status = parse_status(request)?;
     let change = request.change_request(&status)?;
-    let edit = status_as_edit(status, app.now());
+    let edit = || Some(status_as_edit(status, app.now()));
     let decide = |device: &Device| decide_status(device, status, app.now());
-    app.devices.in_call(call).edit_or_change(&id, &change, Some(edit), decide).await
+    app.devices.in_call(call).edit_or_change(&id, &change, edit, decide).await
 }
 
 /// Replaces the configuration.
@@ -182,7 +183,7 @@ pub async fn set_config(app: &App, request: &Request, call: &Call) -> Result<Res
     let id = request.id("deviceId")?;
     let config = request.object()?;
     let change = request.change_request(&config)?;
-    let edit = config_as_edit(&config, app.config_min_interval, app.now());
+    let edit = || config_as_edit(&config, app.config_min_interval, app.now());
     let decide = |device: &Device| decide_config(device, &config, app.config_min_interval, app.now());
     app.devices.in_call(call).edit_or_change(&id, &change, edit, decide).await
 }

@@ -49,7 +49,7 @@ pub struct Items<T> {
 type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Result<Option<T>, Problem> + Sync + 'a;
 
 enum EditPlan<'a, T> {
-    Edit(Edit),
+    Edit(&'a (dyn Fn() -> Option<Edit> + Sync)),
     FromItem(&'a (dyn Fn(&T) -> Edit + Sync)),
 }
 
@@ -232,11 +232,11 @@ impl<T: Resource> Items<T> {
         &self,
         id: impl AsRef<str>,
         request: &ChangeRequest,
-        edit: Option<Edit>,
+        edit: impl Fn() -> Option<Edit> + Sync,
         decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
         let decide = |value: &T| decide(value).map_err(Into::into);
-        self.edit_or_change_by(id.as_ref(), request, edit.map(EditPlan::Edit), &decide).await
+        self.edit_or_change_by(id.as_ref(), request, Some(EditPlan::Edit(&edit)), &decide).await
     }
 
     /// The same by an edit that follows from the item. It is the item that this client saw last, if the table
@@ -268,7 +268,7 @@ impl<T: Resource> Items<T> {
         let edit = match plan {
             _ if request.claim.is_some() || request.if_match != IfMatch::None => None,
             None => None,
-            Some(EditPlan::Edit(edit)) => Some(edit),
+            Some(EditPlan::Edit(edit)) => edit(),
             Some(EditPlan::FromItem(edit)) => {
                 let item = match table.last_seen(&key) {
                     Some(item) => item,
