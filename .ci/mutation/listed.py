@@ -13,7 +13,7 @@ from workspace import ROOT
 
 # The basis of the promises. The rest of the crate is around it: JSON, routes, Lambda, maintenance.
 CORE = ["shared/src/protocol/*", "shared/src/table/*", "shared/src/transact/*", "shared/src/lease/*", "shared/src/lww.rs",
-        "shared/src/idempotency.rs", "shared/src/http/preconditions.rs",
+        "shared/src/idempotency.rs", "shared/src/throttling.rs", "shared/src/http/preconditions.rs",
         "shared/src/http/validator.rs"]
 VERSION = "27.1.0"
 TOOL = ROOT / "target" / "ci" / "cargo-mutants"

@@ -215,7 +215,7 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. `version`, `timestamp`, `clock`, `retry`, `call`, `error`, `fencing_token`, `names`, `layout`: small files
+//! 1. `version`, `timestamp`, `clock`, `retry`, `throttling`, `call`, `error`, `fencing_token`, `names`, `layout`: small files
 //!    that depend on no later part. `layout` is how a table is set up beside its values.
 //! 2. `protocol`: the exactly-once core. `row`, `item` and `memory` define the stored data, `condition` has all
 //!    expression text. `send` sends one request and reads the proof in its answer. `judge` finds the outcome of a

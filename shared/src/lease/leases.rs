@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
-use crate::protocol::condition::{self, Acquire, LeaseTimes, lease_key};
+use crate::protocol::condition::{self, LeaseTimes, lease_key};
 use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::send::Sender;
@@ -110,7 +110,7 @@ impl Leases {
     /// [`Failure`]. After [`Failure::OutcomeUnknown`], the lease may stay taken until the requested time is over.
     pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
-        match self.acquire_by(&Acquire { holder, id: &id, once: true }, key, terms, &self.store.call()).await {
+        match self.acquire_by((&id, true), key, holder, terms, &self.store.call()).await {
             Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => Ok(lease),
             Err(Error::Refused(stored)) => Err(Error::Refused(LeaseHeld::by(stored))),
             Err(Error::Failed(failure)) => Err(failure.into()),
@@ -130,7 +130,7 @@ impl Leases {
         claim: &IdempotencyClaim,
     ) -> Result<Acquired, IdempotencyError<LeaseHeld>> {
         let id = claim.to_bytes();
-        match self.acquire_by(&Acquire { holder, id: &id, once: false }, key, terms, &self.store.call()).await {
+        match self.acquire_by((&id, false), key, holder, terms, &self.store.call()).await {
             Ok(acquired) => Ok(acquired),
             Err(Error::Refused(stored)) if IdempotencyClaim::is_reused(&id, &stored.acquire_id) => {
                 Err(IdempotencyError::KeyReused)
@@ -140,11 +140,12 @@ impl Leases {
         }
     }
 
-    /// Acquires the lease. If another acquire holds it, the error has its row.
+    /// Acquires the lease by this id, which may do so `once` or again. If another acquire holds it, the error has its row.
     pub(super) async fn acquire_by(
         &self,
-        acquire: &Acquire<'_>,
+        (id, once): (&[u8], bool),
         key: &str,
+        holder: &str,
         terms: LeaseTerms,
         call: &Call,
     ) -> Result<Acquired, Error<StoredLease>> {
@@ -152,7 +153,7 @@ impl Leases {
         let now = self.now();
         let until = DualClockDeadline::within(terms.length(), now);
         let times = LeaseTimes::at(now, terms.length(), self.clock_skew);
-        let write = condition::acquire(key, acquire, times, Self::purge_at(now));
+        let write = condition::acquire(key, holder, (id, once), times, Self::purge_at(now));
         let mut delivery = Delivery::new(self.sender(), call);
         let (stored, pending) = match delivery.write(&self.name, &write).await? {
             Ok(row) => {
@@ -161,7 +162,7 @@ impl Leases {
             // A lease without a row is free. So it cannot refuse.
             Err(refusal) => refusal.read_row(StoredLease::read)?,
         };
-        match judge_acquire(&stored, acquire.id, times.expires_at, pending.is_some()) {
+        match judge_acquire(&stored, id, times.expires_at, pending.is_some()) {
             AfterAcquire::Mine => Ok(Acquired::New(self.lease(key, stored, until))),
             AfterAcquire::Replayed => {
                 let until = DualClockDeadline::within(self.remaining(&stored), self.now());

@@ -4,7 +4,6 @@ use super::leases::Leases;
 use super::row::{Acquired, Lease, LeaseHeld};
 use super::terms::LeaseTerms;
 use crate::error::Error;
-use crate::protocol::condition::Acquire;
 use crate::retry::{Deadline, MIN_SEND_TIME, fraction};
 use std::time::Duration;
 
@@ -35,7 +34,7 @@ impl Leases {
         let id = self.new_acquire_id();
         let mut next_half = 0;
         loop {
-            let held = match self.acquire_by(&Acquire { holder, id: &id, once: true }, key, terms, call).await {
+            let held = match self.acquire_by((&id, true), key, holder, terms, call).await {
                 Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(lease),
                 Err(Error::Refused(stored)) => LeaseHeld::by(stored),
                 Err(Error::Failed(failure)) => return Err(failure.into()),

@@ -9,7 +9,6 @@
 //! It does not know typed tables, HTTP or Lambda.
 
 pub(crate) mod attempts;
-pub(crate) mod budget;
 pub(crate) mod change;
 pub(crate) mod condition;
 pub(crate) mod deliver;

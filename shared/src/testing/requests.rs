@@ -3,7 +3,7 @@
 use crate::error::Failure;
 use crate::lease::{Leases, StoredLease};
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
-use crate::protocol::condition::{self, Acquire, Clauses, Demand, LeaseTimes, Stamp};
+use crate::protocol::condition::{self, Clauses, Demand, LeaseTimes, Stamp};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::SentWrite;
 use crate::protocol::memory::WriteId;
@@ -140,9 +140,7 @@ pub enum LeaseWrite<'a> {
 pub fn lease_request(table: &str, key: &str, write: &LeaseWrite<'_>, now: SystemTime) -> TransactWriteItem {
     let purge_at = Leases::purge_at(now);
     let write = match *write {
-        LeaseWrite::Acquire { holder, id, times } => {
-            condition::acquire(key, &Acquire { holder, id, once: true }, times, purge_at)
-        }
+        LeaseWrite::Acquire { holder, id, times } => condition::acquire(key, holder, (id, true), times, purge_at),
         LeaseWrite::Renew { token, at, expires_at } => condition::renew(key, token, at, expires_at, purge_at),
         LeaseWrite::Release { token } => condition::release(key, token, None, purge_at),
         LeaseWrite::Require { token } => condition::check_held(condition::lease_key(key), token),

@@ -34,15 +34,6 @@ pub(crate) fn lease_key(key: &str) -> Attributes {
     HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
 }
 
-/// Who acquires a lease.
-pub(crate) struct Acquire<'a> {
-    pub holder: &'a str,
-    pub id: &'a [u8],
-    /// Whether this id may acquire only once. A late copy then leaves the lease alone after it was acquired and
-    /// released, unless another caller has acquired it in between.
-    pub once: bool,
-}
-
 /// The times of an acquire or a renewal, in milliseconds since 1970, by the clock of the caller before the first send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LeaseTimes {
@@ -54,21 +45,28 @@ pub struct LeaseTimes {
     pub floor: u64,
 }
 
-/// Acquires a free or ended lease. Returns the new row.
-pub(crate) fn acquire(key: &str, by: &Acquire<'_>, times: LeaseTimes, purge_at: u64) -> ConditionalWrite {
+/// Acquires a free or ended lease. Returns the new row. With `once`, this id acquires only once: a late copy leaves the
+/// lease alone after it was acquired and released, unless another caller has acquired it in between.
+pub(crate) fn acquire(
+    key: &str,
+    holder: &str,
+    (id, once): (&[u8], bool),
+    times: LeaseTimes,
+    purge_at: u64,
+) -> ConditionalWrite {
     let expression = "SET #holder = :holder, #token = if_not_exists(#token, :floor) + :one, #renewals = :zero, \
                       #expires = :expires, #id = :id, #purge = :purge";
     let values = [
-        (":holder", AttributeValue::S(by.holder.to_owned())),
+        (":holder", AttributeValue::S(holder.to_owned())),
         (":floor", number(times.floor)),
         (":one", number(1)),
         (":zero", number(0)),
         (":expires", number(times.expires_at)),
-        (":id", AttributeValue::B(Blob::new(by.id))),
+        (":id", AttributeValue::B(Blob::new(id))),
         (":purge", number(purge_at)),
         (":cutoff", number(times.cutoff)),
     ];
-    let condition = if by.once { IS_FREE_FOR_NEW } else { IS_FREE };
+    let condition = if once { IS_FREE_FOR_NEW } else { IS_FREE };
     on_lease(update_of(key, expression), condition, values)
 }
 

@@ -13,7 +13,7 @@ pub(crate) use demand::Demand;
 pub(crate) use edit::{AddedNumber, Clauses, Demanded, burn, edit_anywhere, edit_within};
 pub use lease::LeaseTimes;
 pub(crate) use lease::{
-    ACQUIRE_ID, Acquire, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
+    ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
 pub(crate) use newest::{OrderedBy, put_if_newer, put_unless_newer};
 pub use query::Sort;
