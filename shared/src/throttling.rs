@@ -192,6 +192,12 @@ mod tests {
             assert_eq!(throttled.limit, expected);
             let says_table = throttled.to_string().ends_with(" (arn:aws:dynamodb:eu-west-1:1:table/Devices)");
             assert_eq!(says_table, expected != ThrottlingLimit::Unnamed, "{throttled}");
+            assert_eq!(
+                throttled.to_string().contains("a key is hot"),
+                expected == ThrottlingLimit::KeyRange,
+                "{throttled}"
+            );
+            assert!(throttled.source().is_some(), "the error of the SDK: {throttled}");
         }
     }
 
