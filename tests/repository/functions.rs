@@ -152,14 +152,14 @@ fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() 
 
 #[test]
 fn every_event_of_a_function_that_has_steps_has_one() {
-    let steps = read(".ci/sam-local");
+    let steps = read(".ci/events.py");
     let mut missing = Complaints::default();
     for file in events().keys() {
         let name = file.trim_start_matches("events/").trim_end_matches(".json");
         let mut prefixes = functions::ALL.iter().map(|function| format!("{}-", function.name));
         let has_steps = prefixes.any(|prefix| name.starts_with(&prefix) && steps.contains(&format!("\n{prefix}")));
         missing.unless(!has_steps || steps.contains(&format!("\n{name} ")), || {
-            format!(".ci/sam-local: no step sends {file} and says what is answered")
+            format!(".ci/events.py: no step sends {file} and says what is answered")
         });
     }
     missing.report();
@@ -218,7 +218,7 @@ fn a_function_has_the_logical_id_that_follows_from_its_name() {
         let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
         let expected = function.name.split('-').map(capital).collect::<String>() + "Function";
         missing.unless(function.logical_id == expected, || {
-            format!("template.yaml: call {} {expected}; .ci/sam-local invokes it by that name", function.logical_id)
+            format!("template.yaml: call {} {expected}; .ci/events.py invokes it by that name", function.logical_id)
         });
     }
     missing.report();
