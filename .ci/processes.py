@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import platform
 import random
 import signal
 import socket
@@ -12,6 +13,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 LOGS = ROOT / "target" / "ci"
+ARCHITECTURE = {"aarch64": "arm64", "arm64": "arm64"}.get(platform.machine(), "x86_64")  # as Lambda calls this machine's
 
 signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the started processes end too
 
