@@ -1,11 +1,15 @@
 //! The TLS of [`https_client`](super::https_client).
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector as Tcp;
 use rustls::crypto::aws_lc_rs::default_provider;
 use rustls::pki_types::CertificateDer;
-use rustls::pki_types::pem::PemObject;
 use rustls::{ClientConfig, RootCertStore};
+use std::fs::File;
+use std::io::{BufRead, BufReader};
+use std::iter;
 use std::sync::Arc;
 
 pub(super) type Connections = HttpsConnector<Tcp>;
@@ -16,8 +20,7 @@ pub(super) fn connections(mut tcp: Tcp) -> Connections {
 }
 
 fn tls() -> ClientConfig {
-    let mut roots = RootCertStore::empty();
-    roots.add_parsable_certificates(authorities());
+    let roots = authorities();
     if roots.is_empty() {
         tracing::warn!("no certificate authority was found, so no https endpoint will be trusted");
     }
@@ -32,13 +35,64 @@ fn tls() -> ClientConfig {
 ///
 /// Most systems have them twice, in a bundle and in a folder. To read both would double a function's start. If the
 /// environment names the authorities, or if there is no bundle, they are looked for everywhere.
-fn authorities() -> Vec<CertificateDer<'static>> {
+fn authorities() -> RootCertStore {
     let bundle = (!openssl_probe::has_ssl_cert_env_vars())
         .then(|| openssl_probe::probe().cert_file)
         .flatten()
-        .and_then(|path| std::fs::read(path).ok());
+        .and_then(|path| File::open(path).ok());
+    let mut roots = RootCertStore::empty();
     match bundle {
-        Some(bundle) => CertificateDer::pem_slice_iter(&bundle).flatten().collect(),
-        None => rustls_native_certs::load_native_certs().certs,
+        Some(bundle) => roots.add_parsable_certificates(certificates(BufReader::new(bundle))),
+        None => roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs),
+    };
+    roots
+}
+
+/// The certificates of a bundle in PEM. Anything else in it, and a certificate that is no base64, is left out.
+///
+/// `rustls` can read one too. Its decoder takes the same time for all bytes, as it must for private keys. That would be
+/// more than half of what the processor does in a function's start.
+fn certificates(mut bundle: impl BufRead) -> impl Iterator<Item = CertificateDer<'static>> {
+    let (mut line, mut base64) = (Vec::new(), Vec::new());
+    iter::from_fn(move || {
+        loop {
+            line.clear();
+            if bundle.read_until(b'\n', &mut line).ok()? == 0 {
+                return None;
+            }
+            match line.trim_ascii() {
+                b"-----BEGIN CERTIFICATE-----" => base64.clear(),
+                b"-----END CERTIFICATE-----" => {
+                    if let Ok(certificate) = STANDARD.decode(&base64) {
+                        return Some(certificate.into());
+                    }
+                }
+                line => base64.extend_from_slice(line),
+            }
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustls::pki_types::pem::PemObject;
+
+    #[test]
+    fn a_bundle_is_read_as_rustls_reads_it() {
+        let bundle =
+            std::fs::read(openssl_probe::probe().cert_file.expect("this system has a bundle")).expect("a file");
+        let ours: Vec<_> = certificates(&*bundle).collect();
+        let theirs: Vec<_> = CertificateDer::pem_slice_iter(&bundle).map(|read| read.expect("a certificate")).collect();
+        assert!(ours == theirs && ours.len() > 50, "{} and {} certificates", ours.len(), theirs.len());
+    }
+
+    #[test]
+    fn comments_other_blocks_and_what_is_no_base64_are_left_out() {
+        let bundle = b"# \xe9\n-----BEGIN CERTIFICATE-----\r\nAQ\r\nI=\r\n-----END CERTIFICATE-----\r\n\
+            -----BEGIN CERTIFICATE-----\n!\n-----END CERTIFICATE-----\n-----BEGIN PUBLIC KEY-----\nAAAA\n\
+            -----END PUBLIC KEY-----\n-----BEGIN CERTIFICATE-----\nAwQ=\n-----END CERTIFICATE-----";
+        let read: Vec<_> = certificates(&bundle[..]).map(|certificate| certificate.to_vec()).collect();
+        assert_eq!(read, [[1, 2], [3, 4]]);
     }
 }
