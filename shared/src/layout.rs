@@ -134,6 +134,12 @@ impl Settings {
         matches!(self.other_writers, OtherWriters::Any)
     }
 
+    /// Whether writers in a crowd take tickets. A ticket is a write that does not raise the version, which other programs
+    /// and Regions need not expect.
+    pub(crate) const fn has_tickets(&self) -> bool {
+        matches!((self.other_writers, self.regions), (OtherWriters::Nobody, Regions::One))
+    }
+
     /// Whether the version that a delete made marks its tombstone. Where TTL removes tombstones, the time alone marks
     /// them, because no other program writes the row.
     pub(crate) fn marks_by_version(&self) -> bool {

@@ -19,10 +19,12 @@ pub struct Names {
     pub(crate) purge_at: &'static str,
     pub(crate) buried: &'static str,
     pub(crate) fence: &'static str,
+    pub(crate) given: &'static str,
+    pub(crate) served: &'static str,
 }
 
 impl Names {
-    /// `_version`, `_incarnation`, `_writes`, `_purgeAt`, `_buried` and `_fence`.
+    /// `_version`, `_incarnation`, `_writes`, `_purgeAt`, `_buried`, `_fence`, `_given` and `_served`.
     pub const DEFAULT: Names = Names {
         version: "_version",
         incarnation: "_incarnation",
@@ -30,6 +32,8 @@ impl Names {
         purge_at: "_purgeAt",
         buried: "_buried",
         fence: "_fence",
+        given: "_given",
+        served: "_served",
     };
 
     /// Renames the version: a whole number that rises with each write.
@@ -68,9 +72,22 @@ impl Names {
         Names { fence: name, ..self }
     }
 
+    /// Renames the number of tickets that writers in a crowd have taken.
+    #[must_use]
+    pub const fn given(self, name: &'static str) -> Self {
+        Names { given: name, ..self }
+    }
+
+    /// Renames the last ticket whose writer has committed.
+    #[must_use]
+    pub const fn served(self, name: &'static str) -> Self {
+        Names { served: name, ..self }
+    }
+
     /// All of them. A value must not have these attributes.
-    pub(crate) const fn all(&self) -> [&'static str; 6] {
-        [self.version, self.incarnation, self.writes, self.purge_at, self.buried, self.fence]
+    pub(crate) const fn all(&self) -> [&'static str; 8] {
+        let Names { version, incarnation, writes, purge_at, buried, fence, given, served } = *self;
+        [version, incarnation, writes, purge_at, buried, fence, given, served]
     }
 }
 

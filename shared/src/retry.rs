@@ -153,6 +153,11 @@ const CONFLICT_PAUSE: u32 = 25;
 const CROWD_PAUSE: u32 = 350;
 /// The number of attempts in a row after a pause. Each is made at once, on the item that the last refusal returned.
 const FRESH_ATTEMPTS: u32 = 3;
+/// How long a turn at an item is assumed to take, in tenths of a round trip. A writer needs one round trip. If all came
+/// that close, each delay would make the next writer find the item taken.
+const TENTHS_OF_TURN: u32 = 12;
+/// The most turns that a writer waits before it looks again. Writers before it may have left without a write.
+const MOST_TURNS: u32 = 128;
 /// The longest pause after a conflict. A pause also never takes more than half of the time left.
 const MAX_CONFLICT_PAUSE: Duration = Duration::from_millis(3500);
 
@@ -196,7 +201,18 @@ impl RetryPolicy {
         round_trip.saturating_mul(together).max(alone).min(MAX_CONFLICT_PAUSE)
     }
 
-    /// The pause before the next attempt, given the `conflicts` of this change so far.
+    /// The pause of a writer with this many others ahead of it in the line at an item.
+    ///
+    /// Its next attempt is the look that tells whether its turn has come: if the row has moved on, the refusal shows the
+    /// row, and the attempt after it follows at once. So it begins one round trip early.
+    pub(crate) fn pause_in_line(&self, ahead: u64, round_trip: Duration) -> Duration {
+        let round_trip = round_trip.min(self.max_round_trip);
+        let turns = u32::try_from(ahead).unwrap_or(MOST_TURNS).min(MOST_TURNS);
+        let wait = (round_trip.saturating_mul(turns * TENTHS_OF_TURN) / 10).saturating_sub(round_trip);
+        wait.min(MAX_CONFLICT_PAUSE)
+    }
+
+    /// The pause before the next attempt of a change without a place in a line, given its `conflicts` so far.
     ///
     /// All pauses are measured in round trips, because the round trip decides whether two attempts meet. An attempt
     /// wins if no other writer commits between its observation and its write, one round trip later.
@@ -329,6 +345,15 @@ mod tests {
             longest(&conflicts)
         };
         assert_eq!([first(4), first(10), first(20), first(2000)], [100, 250, 500, 500]);
+    }
+
+    #[test]
+    fn a_writer_in_line_waits_for_the_turns_before_it_less_the_round_trip_of_its_look() {
+        let pause =
+            |ahead, millis| RetryPolicy::default().pause_in_line(ahead, Duration::from_millis(millis)).as_millis();
+        assert_eq!([0, 1, 2, 10, 100].map(|ahead| pause(ahead, 10)), [0, 2, 14, 110, 1190]);
+        assert_eq!([pause(128, 10), pause(129, 10), pause(u64::MAX, 10)], [1526; 3], "it looks again");
+        assert_eq!([pause(10, 20), pause(10, 2000)], [220; 2], "a slow round trip is no reason to wait");
     }
 
     #[test]

@@ -3,9 +3,11 @@
 use aws_sdk_dynamodb::types::AttributeValue;
 use crowds::adds::{Callers, at_once, one_after_another, steady};
 use crowds::crowd::{Outcome, Strategy, play};
-use crowds::table::{Counter, KEY, NAME, create, raise};
+use crowds::table::{KEY, NAME};
 use crowds::wire::{Loss, Wire};
-use fencepost::{Rng, Store};
+use fencepost::{Record, Rng, Settings, Store};
+use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 use tokio::time::{Instant, sleep_until};
@@ -13,7 +15,7 @@ use tokio::time::{Instant, sleep_until};
 const HOP: Duration = Duration::from_millis(5);
 
 #[test]
-fn a_hundred_writers_on_one_item_are_all_acknowledged_at_six_requests_each_at_most() {
+fn a_hundred_writers_on_one_item_are_all_acknowledged_in_turn() {
     for seed in 0..6 {
         let outcome = play(Strategy::Fencepost, 100, HOP, seed);
         let per_success = outcome.requests_per_success();
@@ -23,13 +25,14 @@ fn a_hundred_writers_on_one_item_are_all_acknowledged_at_six_requests_each_at_mo
             outcome.longest().as_millis(),
         );
         assert_eq!((outcome.times.len(), outcome.gave_up, outcome.count), (100, 0, 100), "seed {seed}");
-        assert!(per_success <= 6.0, "seed {seed}: {per_success:.2} requests per success");
+        assert!(per_success <= 5.5, "seed {seed}: {per_success:.2} requests per success");
+        assert!(outcome.longest() <= Duration::from_millis(1_500), "seed {seed}: {:?}", outcome.longest());
     }
 }
 
 #[test]
 fn a_few_writers_who_meet_do_not_wait_for_a_crowd() {
-    for (writers, requests, millis) in [(1, 2.0, 20), (2, 2.5, 150), (5, 4.0, 300), (10, 5.5, 1000)] {
+    for (writers, requests, millis) in [(1, 2.0, 20), (2, 3.0, 30), (3, 3.7, 40), (5, 4.2, 55), (10, 4.6, 90)] {
         for seed in 0..20 {
             let outcome = play(Strategy::Fencepost, writers, HOP, seed);
             assert_eq!((outcome.times.len(), outcome.gave_up), (writers, 0), "{writers} writers, seed {seed}");
@@ -42,13 +45,16 @@ fn a_few_writers_who_meet_do_not_wait_for_a_crowd() {
     }
 }
 
-/// One wins. Another commits during the third one's first pause, even a short one.
-#[test]
-fn three_writers_are_never_taken_for_a_crowd() {
-    for seed in 0..300 {
-        let longest = play(Strategy::Fencepost, 3, HOP, seed).longest();
-        assert!(longest <= Duration::from_millis(350), "seed {seed}: {longest:?}");
-    }
+/// A counter that other programs change too. So its writers have no line.
+#[derive(Clone, Serialize, Deserialize, Debug)]
+struct Shared {
+    count: u64,
+}
+
+impl Record for Shared {
+    const PARTITION_KEY: &'static str = KEY;
+    const ATTRIBUTES: &'static [&'static str] = &["count"];
+    const SETTINGS: Settings = Settings::without_ttl().shared_with_versioned_writers().swept();
 }
 
 /// Our second attempt is refused. This answer is lost. Five versions pass until its resend is refused too: fewer than
@@ -59,8 +65,8 @@ async fn commits_during_the_wait_for_a_lost_answer_are_not_taken_for_a_crowd() {
     // Each pause is two fifths of its bound: 100 ms after the first conflict, 1.4 s in a crowd.
     let draws = AtomicU64::new(u64::MAX / 5 * 2);
     let rng = Rng::new(move || draws.fetch_add(1, Relaxed));
-    let table = Store::new(&wire.client()).with_rng(rng).table::<Counter>(NAME);
-    create(&table, "one").await;
+    let table = Store::new(&wire.client()).with_rng(rng).table::<Shared>(NAME);
+    table.create("one", &Shared { count: 0 }).await.expect("a free key");
     let begun = Instant::now();
     let at = |millis| sleep_until(begun + Duration::from_millis(millis));
     let others = async {
@@ -76,7 +82,8 @@ async fn commits_during_the_wait_for_a_lost_answer_are_not_taken_for_a_crowd() {
         at(126).await;
         wire.lose_next(Loss::Silent);
     };
-    let ours = async { (raise(&table, "one").await, begun.elapsed()) };
+    let plus_one = |shared: &Shared| Ok::<_, Infallible>(Some(Shared { count: shared.count + 1 }));
+    let ours = async { (table.update_with_retry("one", plus_one).await.is_ok(), begun.elapsed()) };
     let ((raised, took), (), ()) = tokio::join!(ours, others, loss);
     assert!(raised && took <= Duration::from_millis(300), "{took:?}");
 }

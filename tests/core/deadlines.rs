@@ -8,6 +8,7 @@ use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_types::retry::RetrySpec;
 use fencepost::{
     Attempt, Call, Deadline, Edit, Error, Failure, Key, Reads, RetryPolicy, Rng, Store, Table, UpdateError,
@@ -249,6 +250,10 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
     Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }).await.expect("a free key");
     let client = client_that(&engine, |_| Way::Answered(20));
     let table: Table<Account> = Store::new(&client).with_rng(Rng::new(|| u64::MAX)).table(TABLE);
+    let others = engine.client();
+    let given = others.update_item().table_name(TABLE).key("accountId", AttributeValue::S("a-1".to_owned()));
+    let given = given.update_expression("SET #g = :g").expression_attribute_names("#g", "_given");
+    given.expression_attribute_values(":g", AttributeValue::N("1000".to_owned())).send().await.expect("a row");
     let rivals = Cell::new(0);
     let decide = |account: &Account| {
         if rivals.replace(1) == 0 {
@@ -256,7 +261,7 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
         }
         add_one(account)
     };
-    // Of 25 round trips of 20 ms, the longest pause would be half a second.
+    // A thousand others are ahead in the line. The longest pause would be three seconds.
     let call = Call::new(Deadline::within(Duration::from_millis(600)));
     let updated = table.in_call(&call).update_with_retry(&key, decide).await.expect("the rival wrote once");
     assert_eq!((updated.value.balance, call.tally().conflicts), (3, 1));

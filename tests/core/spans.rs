@@ -121,6 +121,7 @@ async fn the_next_attempt_says_that_the_last_one_lost_a_race() {
         [
             "GetItem Accounts 0 first read",
             "UpdateItem Accounts 1 first refused",
+            "UpdateItem Accounts 0 first read", // a ticket
             "UpdateItem Accounts 2 conflict applied",
         ]
     );

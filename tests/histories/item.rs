@@ -172,6 +172,25 @@ impl<V: Stored> State<'_, V> {
     }
 }
 
+/// The writes of which none to this row was a ticket. A ticket leaves the row as it was, but for the number of tickets
+/// given, on which nothing rests but how long writers wait. So no row has that number here.
+pub fn without_tickets(mut applied: Vec<Applied>, table: &str, key: &str) -> Vec<Applied> {
+    let mut before = Value::Null;
+    applied.retain_mut(|applied| {
+        for touched in &mut applied.rows {
+            touched.row = without_count_of_tickets(touched.row.take());
+        }
+        let Some(row) = applied.left_in(table, key) else { return true };
+        *row != std::mem::replace(&mut before, row.clone())
+    });
+    applied
+}
+
+pub fn without_count_of_tickets(mut row: Value) -> Value {
+    row.as_object_mut().map(|attributes| attributes.remove("_given"));
+    row
+}
+
 /// The states of the row, in order.
 pub struct Timeline<'a, V>(pub Vec<State<'a, V>>);
 

@@ -5,6 +5,7 @@ use crate::error::{Failure, Source};
 use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::hedge::Race;
 use crate::protocol::item::Attributes;
+use crate::protocol::line::Line;
 use crate::protocol::patience::Patience;
 use crate::protocol::send::{Address, ReadOutcome, Send, SendOutcome, Sender, send_span};
 use crate::retry::{Conflicts, DualClockDeadline, MIN_SEND_TIME, RetryPolicy, fraction};
@@ -16,7 +17,7 @@ use tracing::instrument::{Instrument, Instrumented};
 
 /// The time in which all sends of one change leave, counted from the start of the change. A signature lives for 5
 /// minutes from its date; a clock may be ahead by almost as much. So all copies are gone 14 minutes after the start.
-const SEND_WINDOW: Duration = Duration::from_mins(4);
+pub(super) const SEND_WINDOW: Duration = Duration::from_mins(4);
 /// The same where only a token keeps a second copy from being applied. `DynamoDB` knows a token for 10 minutes, so all
 /// copies must be gone by then: 1 minute, 5 for the life of a signature, and 4 for a clock ahead.
 const SEND_WINDOW_OF_TOKEN: Duration = Duration::from_mins(1);
@@ -31,6 +32,7 @@ pub(crate) struct Delivery<'a> {
     signed_by: SystemTime,
     attempts: u32,
     conflicts: Conflicts,
+    pub(crate) line: Line,
     /// The time left at the last conflict.
     left: Duration,
     pub(crate) round_trip: Duration,
@@ -88,6 +90,7 @@ impl<'a> Delivery<'a> {
             signed_by,
             attempts: 0,
             conflicts: Conflicts::default(),
+            line: Line::default(),
             left,
             round_trip: Duration::ZERO,
         }
@@ -217,6 +220,11 @@ impl<'a> Delivery<'a> {
         self.call.count_conflict();
     }
 
+    /// Whether an attempt has just lost its race for the first time.
+    pub(crate) fn met_others(&self) -> bool {
+        self.conflicts.count == 1
+    }
+
     /// Waits for a part of `bound`, and for at most half of the time left.
     pub(crate) async fn spread(&self, bound: Duration) -> Result<(), Failure> {
         let left = self.call.deadline().remaining();
@@ -236,7 +244,12 @@ impl<'a> Delivery<'a> {
             return Ok(());
         }
         let left = self.call.deadline().remaining();
-        let pause = self.sender.policy.conflict_pause(&self.conflicts, self.sender.rng.next_u64()).min(left / 2);
+        let policy = &self.sender.policy;
+        let pause = match self.line.ahead() {
+            Some(ahead) => policy.pause_in_line(ahead, self.round_trip),
+            None => policy.conflict_pause(&self.conflicts, self.sender.rng.next_u64()),
+        };
+        let pause = pause.min(left / 2);
         let enough_time = left > pause.saturating_add(MIN_SEND_TIME);
         if self.attempts >= self.sender.policy.max_attempts || !enough_time {
             return Err(self.contention());

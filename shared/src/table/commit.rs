@@ -5,7 +5,7 @@ use super::prepare::{Prepared, Write};
 use crate::error::{Failure, Source};
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};
-use crate::protocol::condition::Stamp;
+use crate::protocol::condition::{Action, Stamp, serving};
 use crate::protocol::deliver::{Delivery, Refusal};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
@@ -15,6 +15,7 @@ use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Address, Reason, Send};
 use crate::protocol::settle::{committed, made};
 use crate::version::ItemVersion;
+use std::mem;
 
 /// The applied attempt by its id, with the state left by it.
 pub(super) type Applied = (WriteId, ItemVersion);
@@ -25,12 +26,15 @@ pub(crate) struct RowChange<'a> {
     pub(super) address: Address,
     pub(super) attempts: Attempts,
     pub(super) delivery: Delivery<'a>,
+    /// Whether the next attempt rests on a remembered row. If that is refused, it has met nobody: its row was old.
+    pub(super) is_from_memory: bool,
 }
 
 impl<'a> RowChange<'a> {
     pub(crate) fn new(table: &'a RawTable, key: Attributes, delivery: Delivery<'a>) -> Self {
         let address = Address { table: table.name.clone(), key };
-        RowChange { table, address, attempts: Attempts::new(table.sender().new_id()), delivery }
+        let attempts = Attempts::new(table.sender().new_id());
+        RowChange { table, address, attempts, delivery, is_from_memory: false }
     }
 
     pub(crate) fn prepare(&self, write: Write<'_>) -> Result<Prepared, Failure> {
@@ -49,6 +53,7 @@ impl<'a> RowChange<'a> {
         if self.table.remembers_items {
             attempt.request.show_new_row();
         }
+        self.line_up(&mut attempt).await?;
         let (applied, item) = self.send(&attempt).await?;
         // An unreadable row is forgotten.
         let current = self.saw(item);
@@ -60,11 +65,38 @@ impl<'a> RowChange<'a> {
             row.check_fence(attempt.sent.fence)?;
         }
         // A create refused by a taken key has not lost a race. A write to a row that has moved on has lost one.
-        if let Base::Row { version, .. } = attempt.sent.on {
+        if mem::take(&mut self.is_from_memory) {
+            self.delivery.call.count_conflict();
+        } else if let Base::Row { version, .. } = attempt.sent.on {
             let now = current.as_ref().map_or(version, |row| row.at.version);
             self.delivery.conflict(now.get().saturating_sub(version.get()));
+            if let Some(row) = &current {
+                self.delivery.line.saw(&self.table.layout.names, &row.attributes);
+            }
         }
         Ok((None, Ok(current)))
+    }
+
+    /// After the first conflict, takes a ticket for the line at the item. The attempt then waits for its turn, and an
+    /// applied one ends the turn.
+    async fn line_up(&mut self, attempt: &mut Prepared) -> Result<(), Failure> {
+        let RowChange { table: RawTable { layout, .. }, address, attempts, delivery, .. } = self;
+        let leaves_row = !matches!(attempt.request.action, Action::Delete { .. });
+        if let Base::Row { incarnation, .. } = attempt.sent.on
+            && layout.has_tickets()
+            && delivery.met_others()
+            && leaves_row
+            && !incarnation.is_foreign()
+        {
+            let taken = Box::pin(delivery.take_ticket(address, &layout.names, incarnation)).await;
+            delivery.line.ticket = taken.map_err(|failure| attempts.failed(failure))?;
+        }
+        if let Some(ticket) = delivery.line.served_then()
+            && let Some(serving) = serving(&attempt.request, &layout.names, ticket)
+        {
+            attempt.request = serving;
+        }
+        Ok(())
     }
 
     fn saw(&self, item: Option<Attributes>) -> Result<Option<Row>, Failure> {
@@ -106,7 +138,7 @@ impl<'a> RowChange<'a> {
         pending: Option<Source>,
     ) -> Result<(Option<Applied>, Option<Attributes>), Failure> {
         let Prepared { sent, is_named_by_client, .. } = attempt;
-        let RowChange { table, address, attempts, delivery } = self;
+        let RowChange { table, address, attempts, delivery, .. } = self;
         let layout = table.layout;
         let known = if pending.is_some() { item.clone().and_then(|item| Row::read(layout, item).ok()) } else { None };
         let site = |_| Site { address, layout, known: known.as_ref(), retention: table.tombstone_retention };

@@ -122,6 +122,7 @@ impl<T: Record> Table<T> {
         let mut earlier = Vec::new();
         loop {
             let Some((row, current)) = observed else { return Err(UpdateError::NotFound) };
+            change.is_from_memory = remembered.is_some();
             let next = match (decide(&current.value), remembered.take()) {
                 (Ok(Some(next)), _) => next,
                 (_, Some(call)) => {

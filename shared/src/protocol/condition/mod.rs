@@ -6,6 +6,7 @@ mod edit;
 mod lease;
 mod newest;
 mod query;
+mod ticket;
 mod versioned;
 mod write;
 
@@ -18,7 +19,8 @@ pub(crate) use lease::{
 pub(crate) use newest::{OrderedBy, put_if_newer, put_unless_newer};
 pub use query::Sort;
 pub(crate) use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, LESS_THAN, MORE_THAN, key_condition};
+pub(crate) use ticket::take_ticket;
 pub(crate) use versioned::{
     adopt_at, bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, sweep_at, update_at,
 };
-pub(crate) use write::{Action, ConditionalWrite, Stamp, fenced};
+pub(crate) use write::{Action, ConditionalWrite, Stamp, fenced, serving};

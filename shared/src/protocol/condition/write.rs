@@ -14,6 +14,7 @@ pub(super) const MAX_NAME: usize = 255;
 pub(super) const IS_ABSENT: &str = "attribute_not_exists(#key)";
 const IS_NOT_FENCED: &str = "(attribute_not_exists(#fence) OR #fence <= :fence)";
 const SET_FENCE: &str = "SET #fence = :fence, ";
+const SET_SERVED: &str = "SET #served = :served, ";
 
 /// One conditional write. It can be sent any number of times.
 #[derive(Clone, Debug)]
@@ -62,6 +63,24 @@ pub(crate) enum Action {
     },
 }
 
+impl Action {
+    /// The same, with one more attribute of the row that it leaves, if it leaves one. `clause` sets the attribute at the
+    /// beginning of an update. `None`: an update has no room for it.
+    fn that_sets(self, name: &str, clause: &str, value: u64) -> Option<Self> {
+        match self {
+            Action::Put { mut item } => {
+                item.insert(name.to_owned(), number(value));
+                Some(Action::Put { item })
+            }
+            Action::Update { key, expression } => {
+                let expression = expression.replacen("SET ", clause, 1);
+                (expression.len() <= MAX_EXPRESSION).then_some(Action::Update { key, expression })
+            }
+            action @ (Action::Delete { .. } | Action::Check { .. }) => Some(action),
+        }
+    }
+}
+
 /// The traces of a write in its row beside the value and the version.
 #[derive(Clone, Copy)]
 pub(crate) struct Stamp<'a> {
@@ -82,26 +101,28 @@ pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>)
     if condition.len() > MAX_EXPRESSION {
         return None;
     }
-    let action = match action {
-        Action::Put { mut item } => {
-            item.insert(fence.clone(), number(token));
-            Action::Put { item }
-        }
-        Action::Update { key, expression } => {
-            let expression = expression.replacen("SET ", SET_FENCE, 1);
-            if expression.len() > MAX_EXPRESSION {
-                return None;
-            }
-            Action::Update { key, expression }
-        }
-        action @ (Action::Delete { .. } | Action::Check { .. }) => action,
-    };
+    let action = action.that_sets(&fence, SET_FENCE, token)?;
     // A missing row has seen no token. DynamoDB refuses unused names and values.
     if condition != IS_ABSENT {
         names.insert("#fence".to_owned(), fence);
         values.insert(":fence".to_owned(), number(token));
     }
     Some(ConditionalWrite { action, condition, names, values, returning })
+}
+
+/// Makes the write store this ticket as the last one served. `None`: it leaves no row, or has no room for it.
+pub(crate) fn serving(write: &ConditionalWrite, names: &Names, ticket: u64) -> Option<ConditionalWrite> {
+    let mut serving = write.clone();
+    serving.action = serving.action.that_sets(names.served, SET_SERVED, ticket)?;
+    match serving.action {
+        Action::Put { .. } => {}
+        Action::Update { .. } => {
+            serving.names.insert("#served".to_owned(), names.served.to_owned());
+            serving.values.insert(":served".to_owned(), number(ticket));
+        }
+        Action::Delete { .. } | Action::Check { .. } => return None,
+    }
+    Some(serving)
 }
 
 #[cfg(test)]

@@ -29,6 +29,23 @@ pub(crate) enum SendOutcome<A, F> {
     Mismatch(Source),
 }
 
+impl<A> SendOutcome<A, A> {
+    /// The outcome of a write that is sent like a read, because it may be applied any number of times. A refused one
+    /// shows nothing.
+    pub(crate) fn as_read<T>(self, shown: impl FnOnce(A) -> Option<T>) -> ReadOutcome<Option<T>> {
+        match self {
+            SendOutcome::Applied(answer) => SendOutcome::Applied(shown(answer)),
+            SendOutcome::Refused(_) => SendOutcome::Applied(None),
+            SendOutcome::NotApplied(source) => SendOutcome::NotApplied(source),
+            SendOutcome::Expired(source) => SendOutcome::Expired(source),
+            SendOutcome::Rejected(source) => SendOutcome::Rejected(source),
+            SendOutcome::Unknown(source) => SendOutcome::Unknown(source),
+            SendOutcome::Broken(source) => SendOutcome::Broken(source),
+            SendOutcome::Mismatch(source) => SendOutcome::Mismatch(source),
+        }
+    }
+}
+
 impl<A, F> SendOutcome<A, F> {
     pub(crate) fn name_of_read(&self) -> &'static str {
         match self {
