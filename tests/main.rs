@@ -6,6 +6,7 @@
 //! | **one item** | |
 //! | the requests that an operation costs | `core/budgets.rs` |
 //! | update, create and delete race: all are acknowledged, none is lost | `core/crowds.rs` |
+//! | tickets and turns of writers in a crowd | `core/line.rs` |
 //! | edits and adds: bounds, windows, lost answers; a late copy after a burn is refused | `core/edits.rs`, `core/add.rs`, `core/add_rules.rs` |
 //! | a lost answer to an update or create: applied once | `core/unruly.rs` |
 //! | a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |

@@ -128,11 +128,11 @@
 //! | [`Table::get_many`] | nothing; strongly consistent | 1 read per 100 keys |
 //! | [`Table::query`], [`Table::query_index`] | nothing; strongly consistent except on a global index | 1 read per page, + up to 9 where a page meets tombstones |
 //! | [`Table::create`] | a key without an item | 1 write; 2 on the tombstone of a deleted item |
-//! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict; 1 read if it is kept or refused |
-//! | the same on a [remembered](Table::remembering_items) item | the item, decided on as it was seen last | 1 write, + 1 write if it has moved on, + 1 write per conflict |
+//! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict, + 1 for a ticket after the first; 1 read if it is kept or refused |
+//! | the same on a [remembered](Table::remembering_items) item | the item, decided on as it was seen last | 1 write, + 1 write if it has moved on, then as above |
 //! | [`Table::update_at_version`] | the version that the client has seen | 1 read + 1 write; 1 read if that is stale |
 //! | [`Table::delete_at_version`] | the version that the client has seen | 1 write; 1 read + 1 write if another program wrote the row |
-//! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict |
+//! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict, + 1 for a ticket after the first |
 //! | [`Table::edit`] | numbers within bounds, other values under conditions, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
 //! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
 //! | the same with [`Attempt::edit`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |

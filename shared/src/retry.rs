@@ -235,10 +235,8 @@ impl RetryPolicy {
     /// | 10 | 4.1 | 225 ms |
     /// | 100 | 5.5; 5.9 | 1.8 s |
     ///
-    /// For comparison, a hundred writers need 7.4 requests without rule 4. With one bound that grows fourfold from 100
-    /// ms to 2 s and one fresh attempt per pause, they need 7.7 requests and 1.1 s. With full jitter (25 ms to 1 s) and
-    /// a read after each conflict, they need 12.5 requests and 0.8 s. This policy buys fewer requests with time,
-    /// because refused requests are charged like any other.
+    /// For comparison, a hundred writers need 7.4 requests without rule 4. With full jitter (25 ms to 1 s) and a read
+    /// after each conflict, they need 12.5 requests and 0.8 s.
     pub(crate) fn conflict_pause(&self, conflicts: &Conflicts, random: u64) -> Duration {
         let round_trips = match conflicts {
             Conflicts { count: 0, .. } => return Duration::ZERO,

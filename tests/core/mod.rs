@@ -15,6 +15,7 @@ mod https;
 mod idempotency;
 mod leases;
 mod limits;
+mod line;
 mod out_of_order;
 mod pooled;
 mod properties;

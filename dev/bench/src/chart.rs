@@ -16,13 +16,18 @@ const GRID: Colour = (RGBColor(0xD5, 0xDB, 0xE1), "#323C47");
 
 /// The ways drawn, by the beginning of their names. Each has a mark of its own form, around its place.
 type Line = (&'static str, Colour, &'static [(i32, i32)]);
-const LINES: [Line; 5] = [
+const LINES: [Line; 6] = [
     (
         "Fencepost, versioned",
         (RGBColor(0x0B, 0x5C, 0xAD), "#6CB2FF"),
         &[(-7, -3), (0, -7), (7, -3), (7, 3), (0, 7), (-7, 3)],
     ),
     ("full jitter", (RGBColor(0x7A, 0x3E, 0x9D), "#CDA2F0"), &[(-6, -6), (6, -6), (6, 6), (-6, 6)]),
+    (
+        "at once",
+        (RGBColor(0xA3, 0x2A, 0x4E), "#F08CAB"),
+        &[(-7, -7), (0, -2), (7, -7), (2, 0), (7, 7), (0, 2), (-7, 7), (-2, 0)],
+    ),
     ("naive", (RGBColor(0xB8, 0x47, 0x0B), "#F29257"), &[(-8, 7), (8, 7), (0, -7)]),
     ("adds, one client", (RGBColor(0x0E, 0x7A, 0x5A), "#45C09A"), &[(0, -9), (9, 0), (0, 9), (-9, 0)]),
     ("adds, a client each", (RGBColor(0x7A, 0x6A, 0x00), "#D6C14A"), &[(-8, -7), (8, -7), (0, 7)]),

@@ -24,10 +24,11 @@ use table::Outcome;
 
 /// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn(Option<&Programs>) -> Outcome<String>);
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     ("function", 4, function::table),
     ("update", 3, |_| update::table()),
-    ("crowds", 3, |_| Ok(one_item::of_strategies())),
+    ("crowds", 20, |_| Ok(one_item::of_strategies())),
+    ("scenes", 5, |_| Ok(one_item::of_scenes())),
     ("adds", 19, |_| Ok(one_item::of_adds())),
     ("units", 3, |_| Ok(one_item::of_units())),
     ("orders", 14, |_| Ok(calls::orders())),

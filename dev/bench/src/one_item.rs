@@ -1,9 +1,9 @@
 //! Crowds of callers on one item: versioned changes, the usual loops, adds and the write units of adds. The figures are
 //! exact, because time is virtual.
 
-use crate::table::{figure, mean, millis, most, number, table};
+use crate::table::{figure, mean, millis, most, number, p99, table};
 use crowds::adds::{self, Callers};
-use crowds::crowd::{self, Outcome, Strategy};
+use crowds::crowd::{self, Outcome, Scene, Strategy};
 use crowds::pace::{self, Pace, Way};
 use std::time::Duration;
 
@@ -21,22 +21,28 @@ pub struct Crowd {
     /// The times of acknowledged changes, in milliseconds.
     pub times: Vec<f64>,
     pub gave_up: usize,
+    /// The changes that the items hold beyond the acknowledged ones: unknown to their writers, or applied twice.
+    beyond: u64,
 }
 
 impl Crowd {
     fn of(callers: usize, way: &'static str, games: &[Outcome]) -> Self {
         let times: Vec<_> = games.iter().flat_map(|game| &game.times).copied().map(millis).collect();
         let requests = games.iter().map(|game| f64::from(game.requests)).sum::<f64>() / number(times.len());
-        Crowd { callers, way, requests, times, gave_up: games.iter().map(|game| game.gave_up).sum() }
+        let gave_up = games.iter().map(|game| game.gave_up).sum();
+        let held: u64 = games.iter().map(|game| game.count).sum();
+        let beyond = held.saturating_sub(times.len() as u64);
+        Crowd { callers, way, requests, times, gave_up, beyond }
     }
 
     /// The row of this crowd, with its requests compared to those of versioned changes.
-    fn cells(&self, versioned: f64) -> [String; 6] {
+    fn cells(&self, versioned: f64) -> [String; 7] {
         [
             format!("{}, {}", self.callers, self.way),
             figure(self.requests, 2),
             figure(self.requests / versioned, 2),
             figure(mean(&self.times), 0),
+            figure(p99(&self.times), 0),
             figure(most(&self.times), 0),
             format!("{} of {}", self.gave_up, self.gave_up + self.times.len()),
         ]
@@ -45,20 +51,49 @@ impl Crowd {
 
 const VERSIONED: &str = "Fencepost, versioned";
 
+const WAYS: [(&str, Strategy); 4] = [
+    (VERSIONED, Strategy::Fencepost),
+    ("full jitter: read again, 25 ms to 1 s", Strategy::FullJitter),
+    ("at once: read again without a pause", Strategy::AtOnce),
+    ("naive: read again, 2^n x 100 ms, 5 retries", Strategy::Naive),
+];
+
 /// The same crowds of writers with each strategy.
 pub fn strategies() -> Vec<Crowd> {
     let mut crowds = Vec::new();
-    for writers in [1, 2, 10, 100] {
-        for (way, strategy) in [
-            (VERSIONED, Strategy::Fencepost),
-            ("naive: read again, 2^n x 100 ms, 5 retries", Strategy::Naive),
-            ("full jitter: read again, 25 ms to 1 s", Strategy::FullJitter),
-        ] {
-            let games: Vec<_> = (0..SEEDS).map(|seed| crowd::play(strategy, writers, HOP, seed)).collect();
+    for writers in [1, 2, 3, 5, 10, 30, 100, 300] {
+        for (way, strategy) in WAYS {
+            let seeds = if writers > 100 { 3 } else { SEEDS };
+            let games: Vec<_> = (0..seeds).map(|seed| crowd::play(strategy, writers, HOP, seed)).collect();
             crowds.push(Crowd::of(writers, way, &games));
         }
     }
     crowds
+}
+
+/// Crowds that do not come in step, or not over a good network.
+pub fn of_scenes() -> String {
+    let scenes = [
+        ("a stream of 50 a second", Scene::Stream(50), 500),
+        ("a stream of 100 a second", Scene::Stream(100), 500),
+        ("one of ten with hops of 50 ms", Scene::OneSlow, 10),
+        ("3, 5 % of answers lost", Scene::Losses, 3),
+        ("10, 5 % of answers lost", Scene::Losses, 10),
+        ("100, 5 % of answers lost", Scene::Losses, 100),
+    ];
+    let mut rows = Vec::new();
+    for (name, scene, writers) in scenes {
+        let seeds = if writers < 100 { 100 } else { SEEDS };
+        for (way, strategy) in WAYS.into_iter().take(2) {
+            let games: Vec<_> = (0..seeds).map(|seed| crowd::play_scene(scene, strategy, writers, HOP, seed)).collect();
+            let crowd = Crowd::of(writers, way, &games);
+            let [_, requests, _, mean, p99, slowest, gave_up] = crowd.cells(f64::NAN);
+            rows.push([format!("{name}, {way}"), requests, mean, p99, slowest, gave_up, crowd.beyond.to_string()]);
+        }
+    }
+    let headings = ["writers of one item, 5 ms hops (virtual time)", "requests per success", "mean time, ms"];
+    let [about, requests, mean] = headings;
+    table([about, requests, mean, "p99, ms", "slowest, ms", "gave up", "applied and not acknowledged"], rows)
 }
 
 /// The same crowds of callers with adds, beside versioned changes.
@@ -94,8 +129,15 @@ pub fn of_adds() -> String {
 }
 
 fn of(about: &str, crowds: &[Crowd]) -> String {
-    let headings =
-        [about, "requests per success", "x versioned", "mean time of a success, ms", "slowest, ms", "gave up"];
+    let headings = [
+        about,
+        "requests per success",
+        "x versioned",
+        "mean time of a success, ms",
+        "p99, ms",
+        "slowest, ms",
+        "gave up",
+    ];
     let versioned = |callers| {
         let found = crowds.iter().find(|crowd| crowd.callers == callers && crowd.way == VERSIONED);
         found.map_or(f64::NAN, |crowd| crowd.requests)
@@ -162,8 +204,8 @@ mod tests {
             count: 0,
         };
         let crowd = Crowd::of(2, "naive", &[game(7, &[20, 40], 0), game(5, &[60], 1)]);
-        assert_eq!(crowd.cells(2.5), ["2, naive", "4.00", "1.60", "40", "60", "1 of 4"]);
+        assert_eq!(crowd.cells(2.5), ["2, naive", "4.00", "1.60", "40", "60", "60", "1 of 4"]);
         let nothing = Crowd::of(2, "naive", &[game(5, &[], 2)]);
-        assert_eq!(nothing.cells(2.5), ["2, naive", "none", "none", "none", "none", "2 of 2"]);
+        assert_eq!(nothing.cells(2.5), ["2, naive", "none", "none", "none", "none", "none", "2 of 2"]);
     }
 }

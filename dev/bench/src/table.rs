@@ -39,6 +39,14 @@ pub fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
 }
 
+/// The number that 99 of 100 of these do not exceed. `NaN` if there is none.
+pub fn p99(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let index = (sorted.len() * 99).div_ceil(100).saturating_sub(1);
+    sorted.get(index).copied().unwrap_or(f64::NAN)
+}
+
 /// The median; of an even number of times, the larger one in the middle.
 pub fn median(times: &mut [Duration]) -> Duration {
     times.sort();
@@ -59,6 +67,8 @@ mod tests {
     fn what_does_not_exist_is_not_zero() {
         assert_eq!([figure(mean(&[]), 1), figure(most(&[]), 0)], ["none", "none"]);
         assert_eq!((mean(&[1.0, 4.0]), most(&[1.0, 4.0, 2.0])), (2.5, 4.0));
+        let hundred: Vec<_> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!((p99(&hundred), p99(&[4.0, 1.0])), (99.0, 4.0));
         assert_eq!(median(&mut [9, 1, 5].map(Duration::from_secs)), Duration::from_secs(5));
     }
 }

@@ -21,6 +21,21 @@ pub enum Strategy {
     Naive,
     /// Read and write conditionally. After a conflict, wait between 0 and 2^n x 25 ms, at most 1 s, and read again.
     FullJitter,
+    /// Read and write conditionally. After a conflict, read again at once.
+    AtOnce,
+}
+
+/// How the writers of a crowd come, and over which network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scene {
+    /// All begin at once.
+    InStep,
+    /// One begins after the other, so many in a second.
+    Stream(u32),
+    /// All begin at once. The hops of the first one are ten times as long.
+    OneSlow,
+    /// All begin at once. Five answers of a hundred are lost.
+    Losses,
 }
 
 /// The result of one crowd.
@@ -62,21 +77,39 @@ impl Outcome {
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn play(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
-    paused(played(strategy, writers, hop, seed))
+    play_scene(Scene::InStep, strategy, writers, hop, seed)
 }
 
-async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
+/// The same in this scene.
+///
+/// # Panics
+/// If the engine fails, which it does not.
+#[must_use]
+pub fn play_scene(scene: Scene, strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
+    paused(played(scene, strategy, writers, hop, seed))
+}
+
+async fn played(scene: Scene, strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
     let wire = Wire::new(hop);
     let mut seeds = fastrand::Rng::with_seed(seed);
-    let mut table = || wire.store(seeds.fork()).table::<Counter>(NAME);
-    table::create(&table(), "one").await;
+    table::create(&wire.store(seeds.fork()).table::<Counter>(NAME), "one").await;
     let _ = wire.take_requests();
+    if scene == Scene::Losses {
+        wire.lose_some(fastrand::Rng::with_seed(seed ^ 0x105E));
+    }
     let outcome = Rc::new(RefCell::new(Outcome::default()));
     let crowd: Vec<_> = (0..writers)
         .map(|writer| {
-            let (table, client, outcome) = (table(), wire.client(), outcome.clone());
+            let wire = if scene == Scene::OneSlow && writer == 0 { wire.with_hop(hop * 10) } else { wire.clone() };
+            let table = wire.store(seeds.fork()).table::<Counter>(NAME);
+            let (client, outcome) = (wire.client(), outcome.clone());
+            let after = match scene {
+                Scene::Stream(a_second) => Duration::from_secs(writer as u64) / a_second,
+                _ => Duration::ZERO,
+            };
             let mut rng = fastrand::Rng::with_seed(seed ^ (writer as u64) << 32);
             tokio::task::spawn_local(async move {
+                sleep(after).await;
                 let begun = Instant::now();
                 let done = match strategy {
                     Strategy::Fencepost => table::raise(&table, "one").await,
@@ -89,6 +122,7 @@ async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) ->
                             |conflicts: u32| Duration::from_millis(rng.u64(0..=(25 << conflicts.min(6)).min(1000)));
                         read_and_write(&client, begun, u32::MAX, pause).await
                     }
+                    Strategy::AtOnce => read_and_write(&client, begun, u32::MAX, |_| Duration::ZERO).await,
                 };
                 let mut outcome = outcome.borrow_mut();
                 if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
@@ -101,7 +135,7 @@ async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) ->
     let mut outcome = outcome.take();
     outcome.requests = wire.take_requests();
     outcome.times.sort();
-    outcome.count = table::read(&wire.client()).await.expect("an answer").1;
+    outcome.count = wire.count("one");
     outcome
 }
 

@@ -22,6 +22,7 @@ pub struct Wire {
     hop: Duration,
     requests: Arc<AtomicU32>,
     next_loss: Arc<Mutex<Option<Loss>>>,
+    losses: Arc<Mutex<Option<fastrand::Rng>>>,
 }
 
 /// How the answer to an applied request is lost.
@@ -49,6 +50,7 @@ impl Wire {
             hop,
             requests: Arc::default(),
             next_loss: Arc::default(),
+            losses: Arc::default(),
         }
     }
 
@@ -60,10 +62,35 @@ impl Wire {
         *self.next_loss.lock().expect("no panic while setting") = Some(loss);
     }
 
+    /// Loses five answers of a hundred from now on, drawn by `rng`. Every second one comes to light because the
+    /// connection breaks.
+    ///
+    /// # Panics
+    /// Never, because no code panics while it holds the lock.
+    pub fn lose_some(&self, rng: fastrand::Rng) {
+        *self.losses.lock().expect("no panic while setting") = Some(rng);
+    }
+
+    /// Another wire to the same engine, which takes this time in each direction.
+    #[must_use]
+    pub fn with_hop(&self, hop: Duration) -> Self {
+        Wire { hop, ..self.clone() }
+    }
+
     /// The number of requests since the last call.
     #[must_use]
     pub fn take_requests(&self) -> u32 {
         self.requests.swap(0, SeqCst)
+    }
+
+    /// The number in the counter of this id.
+    ///
+    /// # Panics
+    /// If there is none.
+    #[must_use]
+    pub fn count(&self, id: &str) -> u64 {
+        let row = self.engine.row(table::NAME, table::KEY, id);
+        row["count"]["N"].as_str().and_then(|count| count.parse().ok()).expect("a counter")
     }
 
     /// A client of the real SDK over this wire, without retries.
@@ -75,6 +102,16 @@ impl Wire {
     /// The store of a new process, under the virtual clock.
     pub fn store(&self, rng: fastrand::Rng) -> Store {
         store(&self.client(), self.begun, chance(rng))
+    }
+
+    fn loss(&self) -> Option<Loss> {
+        let drawn = |rng: &mut fastrand::Rng| match rng.u32(..40) {
+            0 => Some(Loss::Silent),
+            1 => Some(Loss::Broken),
+            _ => None,
+        };
+        let next = self.next_loss.lock().expect("no panic while taking").take();
+        next.or_else(|| self.losses.lock().expect("no panic while drawing").as_mut().and_then(drawn))
     }
 
     /// Carries out a request. Returns the status and the body of the answer.
@@ -93,8 +130,7 @@ impl HttpConnector for Wire {
             sleep(wire.hop).await;
             let (status, body) = wire.answer(&operation_of(&request), &body_of(&request));
             sleep(wire.hop).await;
-            let loss = wire.next_loss.lock().expect("no panic while taking").take();
-            match loss {
+            match wire.loss() {
                 None => {}
                 Some(Loss::Broken) => return Err(ConnectorError::io("the connection broke".into())),
                 Some(Loss::Silent) => std::future::pending().await,

@@ -91,6 +91,10 @@ struct Attributes {
     buried_attribute: Option<&'static str>,
     #[arg(long, value_name = "NAME", value_parser = kept)]
     fence_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    given_attribute: Option<&'static str>,
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    served_attribute: Option<&'static str>,
 }
 
 /// The command that the user asked for.
@@ -209,11 +213,13 @@ impl Attributes {
         let names = self.writes_attribute.map_or(names, |name| names.writes(name));
         let names = self.purge_attribute.map_or(names, |name| names.purge_at(name));
         let names = self.buried_attribute.map_or(names, |name| names.buried(name));
-        self.fence_attribute.map_or(names, |name| names.fence(name))
+        let names = self.fence_attribute.map_or(names, |name| names.fence(name));
+        let names = self.given_attribute.map_or(names, |name| names.given(name));
+        self.served_attribute.map_or(names, |name| names.served(name))
     }
 }
 
-/// A name for the rest of the program. There are at most six.
+/// A name for the rest of the program. There are at most eight.
 #[expect(clippy::unnecessary_wraps, reason = "clap's parsers may fail")]
 fn kept(name: &str) -> Result<&'static str, Infallible> {
     Ok(name.to_owned().leak())
@@ -270,9 +276,9 @@ mod tests {
     fn every_option_is_read() {
         let line = "adopt --table T --endpoint http://db:8000 --rate 25 --state there --json --deletes sweep \
                     --version-attribute version --incarnation-attribute i --writes-attribute w --purge-attribute ttl \
-                    --buried-attribute b --fence-attribute f";
-        let names =
-            Names::DEFAULT.version("version").incarnation("i").writes("w").purge_at("ttl").buried("b").fence("f");
+                    --buried-attribute b --fence-attribute f --given-attribute g --served-attribute s";
+        let names = Names::DEFAULT.version("version").incarnation("i").writes("w").purge_at("ttl");
+        let names = names.buried("b").fence("f").given("g").served("s");
         let endpoint = Some("http://db:8000".to_owned());
         let target = Target { endpoint, names, deletes: Some(Deletes::Sweep), json: true, ..target("T") };
         let (rate, state) = (NonZeroU32::new(25), Some("there".into()));

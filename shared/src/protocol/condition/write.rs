@@ -154,6 +154,24 @@ mod tests {
     }
 
     #[test]
+    fn a_served_ticket_is_stored_by_each_write_that_leaves_a_row_and_has_room_for_it() {
+        let key = Attributes::new;
+        let update = |bytes: usize| {
+            let expression = format!("SET {}", "x".repeat(bytes - "SET ".len()));
+            serving(&write(Action::Update { key: key(), expression }, ""), &Names::DEFAULT, 7)
+        };
+        let longest = MAX_EXPRESSION - (SET_SERVED.len() - "SET ".len());
+        let stored = update(longest).expect("there is room");
+        assert_eq!((stored.names["#served"].as_str(), &stored.values[":served"]), ("_served", &number(7)));
+        assert!(matches!(stored.action, Action::Update { expression, .. } if expression.starts_with(SET_SERVED)));
+        assert!(update(longest + 1).is_none());
+        let put = serving(&write(Action::Put { item: key() }, ""), &Names::DEFAULT, 7).expect("a row");
+        assert!(put.names.is_empty() && put.values.is_empty());
+        assert!(matches!(put.action, Action::Put { item } if item["_served"] == number(7)));
+        assert!(serving(&write(Action::Delete { key: key() }, ""), &Names::DEFAULT, 7).is_none());
+    }
+
+    #[test]
     fn a_condition_that_has_no_room_for_the_demand_is_not_sent() {
         let longest = MAX_EXPRESSION - format!(" AND {IS_NOT_FENCED}").len();
         for (bytes, fits) in [(longest, true), (longest + 1, false)] {
