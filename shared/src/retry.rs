@@ -1,4 +1,4 @@
-//! [`RetryPolicy`] (pure): how long to wait between sends and attempts. [`Deadline`]: when to stop.
+//! [`RetryPolicy`] (pure): how long to wait between sends and attempts, also in a [`Line`]. [`Deadline`]: when to stop.
 #![expect(
     clippy::disallowed_methods,
     reason = "the one place that reads the monotonic clock: a Deadline is made of it"
@@ -87,6 +87,30 @@ impl Conflicts {
         let observed = self.observed.saturating_mul(2);
         u32::try_from(self.behind)
             .map_or(true, |behind| behind > 1 && self.round_trip.saturating_mul(behind).saturating_mul(5) > observed)
+    }
+}
+
+/// The place of one writer among those that wait for their turn at an item.
+///
+/// It is no lock: nothing is decided by it but how long a writer waits. So a ticket that is lost, taken twice or never used
+/// delays others, and endangers nothing.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Line {
+    /// The number of the ticket, counted from 1 per item. `None` if none was taken.
+    pub(crate) ticket: Option<u64>,
+    /// The last ticket whose writer has committed, as far as this writer has seen.
+    pub(crate) served: u64,
+}
+
+impl Line {
+    /// The tickets between the last one served and that of this writer. `None` if it has no ticket.
+    pub(crate) fn ahead(self) -> Option<u64> {
+        Some(self.ticket?.saturating_sub(self.served).saturating_sub(1))
+    }
+
+    /// The last ticket served once this writer has committed. `None` if it has no ticket.
+    pub(crate) fn served_then(self) -> Option<u64> {
+        Some(self.ticket?.max(self.served))
     }
 }
 
@@ -343,6 +367,15 @@ mod tests {
             longest(&conflicts)
         };
         assert_eq!([first(4), first(10), first(20), first(2000)], [100, 250, 500, 500]);
+    }
+
+    #[test]
+    fn the_writers_ahead_hold_the_tickets_between_the_last_one_served_and_its_own() {
+        let line = |ticket, served| Line { ticket, served };
+        let places = [(1, 0), (2, 0), (9, 3), (3, 9)].map(|(ticket, served)| line(Some(ticket), served).ahead());
+        assert_eq!(places, [0, 1, 5, 0].map(Some));
+        assert_eq!([line(Some(9), 3), line(Some(3), 9)].map(Line::served_then), [Some(9); 2], "it never falls");
+        assert_eq!((line(None, 3).ahead(), line(None, 3).served_then()), (None, None));
     }
 
     #[test]

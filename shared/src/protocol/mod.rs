@@ -16,7 +16,6 @@ pub(crate) mod fate;
 mod hedge;
 pub(crate) mod item;
 pub(crate) mod judge;
-pub(crate) mod line;
 pub(crate) mod memory;
 mod patience;
 pub(crate) mod refusal;

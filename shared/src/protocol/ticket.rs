@@ -1,4 +1,4 @@
-//! [`Delivery::take_ticket`]: gets a place in the [line](super::line) at an item.
+//! [`Delivery::take_ticket`]: gets a writer its place in the line at an item.
 
 use super::condition::take_ticket;
 use super::deliver::{Delivery, SEND_WINDOW, until_read};

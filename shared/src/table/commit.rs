@@ -71,7 +71,8 @@ impl<'a> RowChange<'a> {
             let now = current.as_ref().map_or(version, |row| row.at.version);
             self.delivery.conflict(now.get().saturating_sub(version.get()));
             if let Some(row) = &current {
-                self.delivery.line.saw(&self.table.layout.names, &row.attributes);
+                let served = row.attributes.get(self.table.layout.names.served);
+                self.delivery.line.served = served.and_then(row::read_number).unwrap_or(0);
             }
         }
         Ok((None, Ok(current)))

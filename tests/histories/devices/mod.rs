@@ -225,7 +225,7 @@ fn each_broken_rule_is_noticed() {
         (Broken::AddOfAnyId, 13..2000, history::APPLIED_TWICE),
         (Broken::AddNeverLate, 321..2321, history::APPLIED_TWICE),
         (Broken::Forgets { after: 2 }, 50..2050, history::APPLIED_TWICE),
-        (Broken::Forgets { after: REMEMBERED - 1 }, 5584..7585, history::APPLIED_TWICE),
+        (Broken::Forgets { after: REMEMBERED - 1 }, 573..2573, history::APPLIED_TWICE),
         (Broken::BurnLeavesNothing, 1159..3195, history::DENIED),
         (Broken::BurnAsAdd, 3..2000, history::NEVER_APPLIED),
         (Broken::BurnsIgnored, 3..2000, history::NEVER_APPLIED),
