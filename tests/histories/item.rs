@@ -9,6 +9,7 @@ use fencepost::{
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Mutex;
 use tokio::time::Instant;
@@ -172,16 +173,18 @@ impl<V: Stored> State<'_, V> {
     }
 }
 
-/// The writes of which none to this row was a ticket. A ticket leaves the row as it was, but for the number of tickets
-/// given, on which nothing rests but how long writers wait. So no row has that number here.
-pub fn without_tickets(mut applied: Vec<Applied>, table: &str, key: &str) -> Vec<Applied> {
-    let mut before = Value::Null;
+/// The writes without tickets. A ticket leaves its row as it was, but for the number of tickets given, on which nothing
+/// rests but how long writers wait. So no row has that number here.
+pub fn without_tickets(mut applied: Vec<Applied>) -> Vec<Applied> {
+    let mut last = HashMap::new();
     applied.retain_mut(|applied| {
+        let mut changes = applied.rows.len() != 1;
         for touched in &mut applied.rows {
             touched.row = without_count_of_tickets(touched.row.take());
+            let row = (touched.step.table.clone(), touched.step.id.clone());
+            changes |= last.insert(row, touched.row.clone()).as_ref() != Some(&touched.row);
         }
-        let Some(row) = applied.left_in(table, key) else { return true };
-        *row != std::mem::replace(&mut before, row.clone())
+        changes
     });
     applied
 }

@@ -25,7 +25,7 @@ impl Delivery<'_> {
         let take = |timeout| async move {
             let send = Send { timeout, signed_by: self.sender.clock.now() + SEND_WINDOW, mismatches: 0 };
             let number = |shown: Option<Attributes>| shown?.get(names.given).and_then(read_number);
-            Box::pin(self.sender.write(&row.table, write.clone(), send)).await.as_read(number)
+            Box::pin(self.sender.write(&row.table, write.clone(), send)).await.into_read(number)
         };
         match until_read(self.sender, self.call, take).await {
             Err(Failure::Rejected { .. }) => Ok(None),

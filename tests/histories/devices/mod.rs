@@ -59,7 +59,7 @@ impl History for Devices {
         Writer::new(&scene, 0).run("create").await;
         work_together((0..writers).map(|index| Writer::new(&scene, index).work(operations, index == 0))).await;
         ttl.abort();
-        let applied = without_tickets(scene.network.applied().clone(), TABLE, &scene.name);
+        let applied = without_tickets(scene.network.applied().clone());
         let row = without_count_of_tickets(engine.row(TABLE, Ledger::PARTITION_KEY, &scene.name));
         Devices { key: scene.name.clone(), applied, done: scene.take_done(), row }
     }

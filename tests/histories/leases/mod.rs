@@ -6,6 +6,7 @@
 //! a shorter story.
 
 use super::history::History;
+use super::item::without_tickets;
 use super::scene::{ALL_HAS_ARRIVED, STORM, TTL, calm, rates};
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
@@ -58,7 +59,7 @@ impl History for Leaders {
         // Some histories wait until TTL has removed all that it may.
         sleep(if days { Leases::RETENTION + Duration::from_hours(30) } else { ALL_HAS_ARRIVED }).await;
         service.abort();
-        let mut applied = storm.applied().clone();
+        let mut applied = without_tickets(storm.applied().clone());
         let landed = applied.iter().map(|applied| applied.op).collect();
         let calm = calm(engine, seed, broken);
         let newest = Leader::new(&scene, &calm, retired.first().map_or(0, |leader| leader.index));
@@ -68,7 +69,7 @@ impl History for Leaders {
             wrong.extend(leader.wakes_up(&calm).await);
         }
         applied.extend(calm.applied().iter().cloned());
-        Leaders { scene, applied, landed, wrong }
+        Leaders { scene, applied: without_tickets(applied), landed, wrong }
     }
 
     fn violations(&self, engine: &Engine, _: &[Asked]) -> Vec<String> {

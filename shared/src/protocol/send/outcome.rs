@@ -29,10 +29,10 @@ pub(crate) enum SendOutcome<A, F> {
     Mismatch(Source),
 }
 
-impl<A> SendOutcome<A, A> {
+impl<Row> SendOutcome<Row, Row> {
     /// The outcome of a write that is sent like a read, because it may be applied any number of times. A refused one
     /// shows nothing.
-    pub(crate) fn as_read<T>(self, shown: impl FnOnce(A) -> Option<T>) -> ReadOutcome<Option<T>> {
+    pub(crate) fn into_read<T>(self, shown: impl FnOnce(Row) -> Option<T>) -> ReadOutcome<Option<T>> {
         match self {
             SendOutcome::Applied(answer) => SendOutcome::Applied(shown(answer)),
             SendOutcome::Refused(_) => SendOutcome::Applied(None),
