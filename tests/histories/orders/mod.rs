@@ -5,6 +5,7 @@
 //! [`judged`]. The rules broken at the end, some of them by [`clerk::Wrong`], show that both notice mistakes.
 
 use super::history::{self, History};
+use super::item::without_tickets;
 use super::scene::{EPOCH, STORM, TTL, calm, rates, work_together};
 use crate::harness::engine::{Asked, Engine, store};
 use crate::harness::faults::{Applied, Broken, Network, ONE_PAYLOAD, Rates, is_burn, network_that_breaks};
@@ -106,7 +107,7 @@ impl History for Orders {
 
 /// The burns, and all other applied writes.
 fn effects(network: &Network) -> (Vec<Applied>, Vec<Applied>) {
-    network.applied().iter().cloned().partition(is_burn)
+    without_tickets(network.applied().clone()).into_iter().partition(is_burn)
 }
 
 /// Acts as TTL: removes records and tombstones of orders some time after they have ended.
