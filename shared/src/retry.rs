@@ -125,8 +125,9 @@ impl Line {
 #[derive(Clone, Copy, PartialEq, Debug)]
 #[non_exhaustive]
 pub struct RetryPolicy {
-    /// The most attempts (observe-decide-write rounds) before a call fails with *contention*. Default 40. With 100
-    /// writers on one item, the unluckiest writer needs about 15. The deadline usually ends a call first.
+    /// The most attempts (observe-decide-write rounds) before a call fails with *contention*. Default 40. Of 100 writers
+    /// on one item, most need three; on one that other programs write too, the unluckiest writer needs about 15. The
+    /// deadline usually ends a call first.
     pub max_attempts: u32,
     /// The time without an answer after which an identical second send leaves. Default 150 ms, which is about 30 times
     /// a usual answer of `DynamoDB`. Hardly any request is sent twice. A lost answer is noticed while the row still
