@@ -7,6 +7,7 @@ use crate::harness::engine::Engine;
 use crate::harness::faults::Applied;
 use crate::harness::states::number;
 use crate::histories::history::{APPLIED_TWICE, DENIED, NEVER_APPLIED};
+use crate::histories::item::without_count_of_tickets;
 use fencepost::lease::Leases;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -38,7 +39,8 @@ pub fn violations(engine: &Engine, ended: &Leaders) -> Vec<String> {
     found.extend(lease_is_sound(&timeline));
     for (item, requires) in [(scene.fenced(), false), (scene.required(), true)] {
         found.extend(written_in_order(&timeline, &item, requires));
-        found.extend(written_once(&timeline, &item, &engine.row(REPORTS, "reportId", &item), &done));
+        let stored = without_count_of_tickets(engine.row(REPORTS, "reportId", &item));
+        found.extend(written_once(&timeline, &item, &stored, &done));
     }
     for one in done.iter().filter(|one| matches!(one.what, What::Renew { .. })) {
         let renewed = timeline.lease.iter().filter(|state| state.op == one.number && state.change == Change::Renewed);
