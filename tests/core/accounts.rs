@@ -54,11 +54,14 @@ pub fn balance(engine: &Engine, id: &str) -> i64 {
     number(&engine.row(TABLE, "accountId", id), "balance")
 }
 
-/// An update by another program. In its expression, `#v` is the version, `#w` the memory and `#p` the end of a tombstone.
+/// An update by another program. In its expression, `#v` is the version, `#w` the memory and `#p` the end of a tombstone,
+/// `#given` and `#served` are the numbers of the line.
 pub fn change(engine: &Engine, table: &str, key: &Value, expression: &str, values: &Value) {
     let mut request = json!({"TableName": table, "Key": key, "UpdateExpression": expression,
         "ExpressionAttributeValues": values});
-    for (name, attribute) in [("#v", "_version"), ("#w", "_writes"), ("#p", "_purgeAt")] {
+    let names =
+        [("#v", "_version"), ("#w", "_writes"), ("#p", "_purgeAt"), ("#given", "_given"), ("#served", "_served")];
+    for (name, attribute) in names {
         if expression.contains(name) {
             request["ExpressionAttributeNames"][name] = json!(attribute);
         }

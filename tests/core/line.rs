@@ -27,7 +27,7 @@ fn line(engine: &Engine) -> [Option<i64>; 2] {
 
 fn set_line(engine: &Engine, given: u64, served: u64) {
     let values = json!({":g": {"N": given.to_string()}, ":s": {"N": served.to_string()}});
-    change(engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET _given = :g, _served = :s", &values);
+    change(engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET #given = :g, #served = :s", &values);
 }
 
 /// Adds one, after a rival that comes between the read and the write.
