@@ -14,6 +14,8 @@ use tokio::time::Instant;
 
 /// The requests before the ticket of an update that loses its first race: a read and a refused write.
 const TICKET: usize = 2;
+/// The writes before it.
+const WRITES: usize = 1;
 
 fn row(engine: &Engine) -> Value {
     engine.row(TABLE, "accountId", "a-1")
@@ -74,16 +76,12 @@ async fn a_change_that_is_refused_in_line_waits_for_what_is_left_and_takes_no_ot
     let engine = engine();
     with_accounts(&engine, &["a-1"]).await;
     set_line(&engine, 10, 0);
-    let look = |engine: &Engine, requests, operation: &str, body: &[u8]| {
-        if requests == TICKET + 1 {
+    let client = client_whose(&engine, |engine, writes, operation, body| {
+        if writes == WRITES + 1 {
             set_line(engine, 11, 10);
             rival(engine, "a-1");
         }
         Reply::from(engine.answer(operation, body))
-    };
-    let requests = std::sync::atomic::AtomicUsize::new(0);
-    let client = client_whose(&engine, move |engine, _, operation, body| {
-        look(engine, requests.fetch_add(1, Relaxed), operation, body)
     });
     assert_eq!(add_one_after_a_rival(&engine, &client).await.expect("an account"), 53);
     assert_eq!((line(&engine), number(&row(&engine), "_version")), ([Some(11), Some(11)], 4));
@@ -93,9 +91,8 @@ async fn a_change_that_is_refused_in_line_waits_for_what_is_left_and_takes_no_ot
 async fn no_ticket_makes_a_row_where_none_is() {
     let engine = engine();
     with_accounts(&engine, &["a-1"]).await;
-    let requests = std::sync::atomic::AtomicUsize::new(0);
-    let client = client_whose(&engine, move |engine, _, operation, body| {
-        if requests.fetch_add(1, Relaxed) == TICKET {
+    let client = client_whose(&engine, |engine, writes, operation, body| {
+        if writes == WRITES {
             engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"accountId": {"S": "a-1"}}}));
         }
         Reply::from(engine.answer(operation, body))

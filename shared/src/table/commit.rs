@@ -5,7 +5,7 @@ use super::prepare::{Prepared, Write};
 use crate::error::{Failure, Source};
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::{Settled, Site};
-use crate::protocol::condition::{Action, Stamp, serving};
+use crate::protocol::condition::{Action, Stamp};
 use crate::protocol::deliver::{Delivery, Refusal};
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
@@ -15,7 +15,6 @@ use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Address, Reason, Send};
 use crate::protocol::settle::{committed, made};
 use crate::version::ItemVersion;
-use std::mem;
 
 /// The applied attempt by its id, with the state left by it.
 pub(super) type Applied = (WriteId, ItemVersion);
@@ -65,7 +64,7 @@ impl<'a> RowChange<'a> {
             row.check_fence(attempt.sent.fence)?;
         }
         // A create refused by a taken key has not lost a race. A write to a row that has moved on has lost one.
-        if mem::take(&mut self.is_from_memory) {
+        if self.is_from_memory {
             self.delivery.call.count_conflict();
         } else if let Base::Row { version, .. } = attempt.sent.on {
             let now = current.as_ref().map_or(version, |row| row.at.version);
@@ -92,10 +91,8 @@ impl<'a> RowChange<'a> {
             let taken = Box::pin(delivery.take_ticket(address, &layout.names, incarnation)).await;
             delivery.line.ticket = taken.map_err(|failure| attempts.failed(failure))?;
         }
-        if let Some(ticket) = delivery.line.served_then()
-            && let Some(serving) = serving(&attempt.request, &layout.names, ticket)
-        {
-            attempt.request = serving;
+        if let Some(ticket) = delivery.line.served_then() {
+            attempt.request.serve(&layout.names, ticket);
         }
         Ok(())
     }

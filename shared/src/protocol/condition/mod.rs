@@ -23,4 +23,4 @@ pub(crate) use ticket::take_ticket;
 pub(crate) use versioned::{
     adopt_at, bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, sweep_at, update_at,
 };
-pub(crate) use write::{Action, ConditionalWrite, Stamp, fenced, serving};
+pub(crate) use write::{Action, ConditionalWrite, Stamp, fenced};

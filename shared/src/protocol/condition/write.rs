@@ -35,6 +35,15 @@ impl ConditionalWrite {
         }
     }
 
+    /// Makes the write store this ticket as the last one served, if it leaves a row and has room for it.
+    pub(crate) fn serve(&mut self, names: &Names, ticket: u64) {
+        let has_room = self.action.also_set(names.served, SET_SERVED, ticket);
+        if has_room && matches!(self.action, Action::Update { .. }) {
+            self.names.insert("#served".to_owned(), names.served.to_owned());
+            self.values.insert(":served".to_owned(), number(ticket));
+        }
+    }
+
     /// The new row, if the write was applied and returned these attributes.
     pub(crate) fn new_row(&self, returned: Option<Attributes>) -> Option<Attributes> {
         match &self.action {
@@ -64,20 +73,23 @@ pub(crate) enum Action {
 }
 
 impl Action {
-    /// The same, with one more attribute of the row that it leaves, if it leaves one. `clause` sets the attribute at the
-    /// beginning of an update. `None`: an update has no room for it.
-    fn that_sets(self, name: &str, clause: &str, value: u64) -> Option<Self> {
+    /// Sets one more attribute of the row that it leaves, if it leaves one. `clause` sets the attribute at the beginning
+    /// of an update. Returns whether there was room for it.
+    fn also_set(&mut self, name: &str, clause: &str, value: u64) -> bool {
         match self {
-            Action::Put { mut item } => {
+            Action::Put { item } => {
                 item.insert(name.to_owned(), number(value));
-                Some(Action::Put { item })
             }
-            Action::Update { key, expression } => {
-                let expression = expression.replacen("SET ", clause, 1);
-                (expression.len() <= MAX_EXPRESSION).then_some(Action::Update { key, expression })
+            Action::Update { expression, .. } => {
+                let longer = expression.replacen("SET ", clause, 1);
+                if longer.len() > MAX_EXPRESSION {
+                    return false;
+                }
+                *expression = longer;
             }
-            action @ (Action::Delete { .. } | Action::Check { .. }) => Some(action),
+            Action::Delete { .. } | Action::Check { .. } => {}
         }
+        true
     }
 }
 
@@ -96,33 +108,20 @@ pub(crate) struct Stamp<'a> {
 pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
     let Some(token) = token else { return Some(write) };
     let fence = names.fence.to_owned();
-    let ConditionalWrite { action, condition, mut names, mut values, returning } = write;
+    let ConditionalWrite { mut action, condition, mut names, mut values, returning } = write;
     let condition = if condition == IS_ABSENT { condition } else { format!("{condition} AND {IS_NOT_FENCED}").into() };
     if condition.len() > MAX_EXPRESSION {
         return None;
     }
-    let action = action.that_sets(&fence, SET_FENCE, token)?;
+    if !action.also_set(&fence, SET_FENCE, token) {
+        return None;
+    }
     // A missing row has seen no token. DynamoDB refuses unused names and values.
     if condition != IS_ABSENT {
         names.insert("#fence".to_owned(), fence);
         values.insert(":fence".to_owned(), number(token));
     }
     Some(ConditionalWrite { action, condition, names, values, returning })
-}
-
-/// Makes the write store this ticket as the last one served. `None`: it leaves no row, or has no room for it.
-pub(crate) fn serving(write: &ConditionalWrite, names: &Names, ticket: u64) -> Option<ConditionalWrite> {
-    let mut serving = write.clone();
-    serving.action = serving.action.that_sets(names.served, SET_SERVED, ticket)?;
-    match serving.action {
-        Action::Put { .. } => {}
-        Action::Update { .. } => {
-            serving.names.insert("#served".to_owned(), names.served.to_owned());
-            serving.values.insert(":served".to_owned(), number(ticket));
-        }
-        Action::Delete { .. } | Action::Check { .. } => return None,
-    }
-    Some(serving)
 }
 
 #[cfg(test)]
@@ -155,20 +154,28 @@ mod tests {
 
     #[test]
     fn a_served_ticket_is_stored_by_each_write_that_leaves_a_row_and_has_room_for_it() {
+        let served = |action| {
+            let mut write = write(action, "");
+            write.serve(&Names::DEFAULT, 7);
+            write
+        };
         let key = Attributes::new;
         let update = |bytes: usize| {
             let expression = format!("SET {}", "x".repeat(bytes - "SET ".len()));
-            serving(&write(Action::Update { key: key(), expression }, ""), &Names::DEFAULT, 7)
+            served(Action::Update { key: key(), expression })
         };
         let longest = MAX_EXPRESSION - (SET_SERVED.len() - "SET ".len());
-        let stored = update(longest).expect("there is room");
+        let stored = update(longest);
         assert_eq!((stored.names["#served"].as_str(), &stored.values[":served"]), ("_served", &number(7)));
         assert!(matches!(stored.action, Action::Update { expression, .. } if expression.starts_with(SET_SERVED)));
-        assert!(update(longest + 1).is_none());
-        let put = serving(&write(Action::Put { item: key() }, ""), &Names::DEFAULT, 7).expect("a row");
+        let full = update(longest + 1);
+        assert!(full.names.is_empty() && full.values.is_empty());
+        assert!(matches!(full.action, Action::Update { expression, .. } if expression.len() == longest + 1));
+        let put = served(Action::Put { item: key() });
         assert!(put.names.is_empty() && put.values.is_empty());
         assert!(matches!(put.action, Action::Put { item } if item["_served"] == number(7)));
-        assert!(serving(&write(Action::Delete { key: key() }, ""), &Names::DEFAULT, 7).is_none());
+        let delete = served(Action::Delete { key: key() });
+        assert!(delete.names.is_empty() && delete.values.is_empty());
     }
 
     #[test]
