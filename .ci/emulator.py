@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import boto3
 from botocore.exceptions import ClientError, WaiterError
@@ -22,7 +23,7 @@ from processes import LOGS, ROOT, free_port, started, wait_until
 
 VERSION = "1.5.33"
 REGION = "eu-west-1"
-BUILT = ROOT / ".aws-sam" / "build"
+BUILT = Path(os.environ.get("BUILT", ROOT / ".aws-sam" / "build"))
 FOLDER = LOGS / "ministack"
 
 logging.getLogger("samtranslator").setLevel(logging.ERROR)
@@ -35,7 +36,7 @@ def emulator():
     if not (FOLDER / "bin" / "ministack").exists():
         subprocess.run([sys.executable, "-m", "venv", FOLDER], check=True)
         # Apart from sam, because each wants a botocore of its own.
-        packages = [f"ministack=={VERSION}", "aws-sam-translator", "cryptography"]
+        packages = [f"ministack=={VERSION}", "aws-sam-translator", "awscli", "cryptography"]
         subprocess.run([FOLDER / "bin" / "pip", "install", "--quiet", *packages], check=True)
     certificate, key, port = FOLDER / "certificate.pem", FOLDER / "key.pem", free_port()
     names = "subjectAltName=DNS:localhost,DNS:*.execute-api.localhost,IP:127.0.0.1"

@@ -1,0 +1,53 @@
+"""The commands of docs/operations.md, run as they stand there, so that the page is the test."""
+
+import re
+import subprocess
+import textwrap
+
+from processes import LOGS, ROOT
+
+PAGE = (ROOT / "docs" / "operations.md").read_text()
+
+
+def commands(heading):
+    """The blocks of commands between this heading and the next."""
+    section = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", PAGE, re.MULTILINE | re.DOTALL)[1]
+    return [textwrap.dedent(block) for block in re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)]
+
+
+class Shell:
+    """One bash, as the page asks for, which keeps its variables. What it says goes to target/ci/runbook.log."""
+
+    def __init__(self, environment):
+        self.log = LOGS / "runbook.log"
+        self.process = subprocess.Popen(["bash"], cwd=ROOT, env=environment, text=True,
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+
+    def run(self, block, values=None):
+        """Runs a block, with these values in place of the page's examples; its output."""
+        for example, value in (values or {}).items():
+            if example not in block:
+                raise SystemExit(f"docs/operations.md says {example!r} no more in\n{block}")
+            block = block.replace(example, value)
+        self.process.stdin.write(f"{block}\necho \"end of block: $?\"\n")
+        self.process.stdin.flush()
+        lines = []
+        for line in self.process.stdout:
+            if end := re.fullmatch(r"(.*)end of block: (\d+)\n", line):
+                lines.append(end[1])
+                break
+            lines.append(line)
+        output = "".join(lines)
+        with self.log.open("a") as log:
+            log.write(f"{block}\n{output}\n")
+        if not end or end[2] != "0":
+            raise SystemExit(f"a block of docs/operations.md fails:\n{block}\n{output[-3000:]}")
+        return output
+
+    def __enter__(self):
+        self.log.write_text("")
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
