@@ -172,7 +172,7 @@ fn no_test_stands_where_none_is_built() {
 #[test]
 fn the_folders_of_tests_that_scripts_ask_for_exist() {
     let mut found = Complaints::default();
-    for script in [".ci/run", ".ci/deep", ".ci/dynamodb-local"] {
+    for script in [".ci/run", ".ci/deep", ".ci/scenarios"] {
         let text = fs::read_to_string(root().join(script)).expect("a script");
         let filters: Vec<_> = text.split_whitespace().filter_map(|word| word.strip_suffix("::")).collect();
         found.unless(!filters.is_empty(), || format!("{script}: asks for no folder of tests"));
