@@ -45,7 +45,6 @@ class Shell:
         return output
 
     def __enter__(self):
-        self.log.write_text("")
         return self
 
     def __exit__(self, *_):
