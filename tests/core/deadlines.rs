@@ -165,6 +165,18 @@ async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
     assert_eq!(created.expect("the fourth send finds the first").version().get(), 1);
 }
 
+/// A pause takes at most half of the remaining time: another send may prove what became of the first one.
+#[tokio::test(start_paused = true)]
+async fn a_pause_between_two_sends_leaves_time_for_another_one() {
+    let engine = engine();
+    let client = client_by_script(&engine, &[LOST, THROTTLED, THROTTLED, THROTTLED, THROTTLED, THROTTLED]);
+    let table: Table<Account> = Store::new(&client).with_rng(Rng::new(|| u64::MAX)).table(TABLE);
+    // The longest pauses are 20, 40, 80, 160, 320 and 640 ms. The last one would end after the deadline.
+    let call = Call::new(Deadline::within(Duration::from_secs(1)));
+    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await;
+    assert_eq!(created.expect("the seventh send finds the first").version().get(), 1);
+}
+
 /// TTL may remove the tombstone, and then a late copy of the lost create would find the key free.
 #[tokio::test(start_paused = true)]
 async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answer_was_lost() {
