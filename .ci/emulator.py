@@ -21,7 +21,6 @@ from samtranslator.yaml_helper import yaml_parse
 
 from processes import LOGS, ROOT, free_port, started, wait_until
 
-VERSION = "1.5.33"
 REGION = "eu-west-1"
 BUILT = Path(os.environ.get("BUILT", ROOT / ".aws-sam" / "build"))
 FOLDER = LOGS / "ministack"
@@ -32,12 +31,9 @@ logging.getLogger("samtranslator").setLevel(logging.ERROR)
 @contextlib.contextmanager
 def emulator():
     """Starts ministack over TLS, with IAM enforced, and makes it the AWS of this process and its children."""
-    FOLDER.mkdir(parents=True, exist_ok=True)
-    if not (FOLDER / "bin" / "ministack").exists():
-        subprocess.run([sys.executable, "-m", "venv", FOLDER], check=True)
-        # Apart from sam, because each wants a botocore of its own.
-        packages = [f"ministack=={VERSION}", "aws-sam-translator", "awscli", "cryptography"]
-        subprocess.run([FOLDER / "bin" / "pip", "install", "--quiet", *packages], check=True)
+    # Apart from sam, because each wants a botocore of its own.
+    subprocess.run([sys.executable, "-m", "venv", FOLDER], check=True)
+    subprocess.run([FOLDER / "bin" / "pip", "install", "--quiet", "-r", ROOT / ".ci" / "ministack.txt"], check=True)
     certificate, key, port = FOLDER / "certificate.pem", FOLDER / "key.pem", free_port()
     names = "subjectAltName=DNS:localhost,DNS:*.execute-api.localhost,IP:127.0.0.1"
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost",
@@ -180,4 +176,4 @@ def check_gaps():
         boto3.client("cloudformation").delete_stack(StackName=stack)
     if learned:
         names = ", ".join(one.__name__ for one in learned)
-        raise SystemExit(f"ministack {VERSION} has learned what {names} in .ci/emulator.py is for: take it out")
+        raise SystemExit(f"ministack has learned what {names} in .ci/emulator.py is for: take it out")

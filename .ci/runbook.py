@@ -1,6 +1,8 @@
-"""The commands of docs/operations.md, run as they stand there, so that the page is the test."""
+"""The commands of docs/operations.md, run as they stand there but for named examples, so that the page is the test."""
 
+import os
 import re
+import signal
 import subprocess
 import textwrap
 
@@ -21,7 +23,7 @@ class Shell:
     def __init__(self, environment):
         self.log = LOGS / "runbook.log"
         self.process = subprocess.Popen(["bash"], cwd=ROOT, env=environment, text=True,
-                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True)
 
     def run(self, block, values=None):
         """Runs a block, with these values in place of the page's examples; its output."""
@@ -29,9 +31,10 @@ class Shell:
             if example not in block:
                 raise SystemExit(f"docs/operations.md says {example!r} no more in\n{block}")
             block = block.replace(example, value)
-        self.process.stdin.write(f"{block}\necho \"end of block: $?\"\n")
+        # The shell reads its commands from the same input as these would.
+        self.process.stdin.write(f"{{ {block}\n}} </dev/null; echo \"end of block: $?\"\n")
         self.process.stdin.flush()
-        lines = []
+        lines, end = [], None
         for line in self.process.stdout:
             if end := re.fullmatch(r"(.*)end of block: (\d+)\n", line):
                 lines.append(end[1])
@@ -48,5 +51,5 @@ class Shell:
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
