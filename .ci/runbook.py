@@ -9,12 +9,24 @@ import textwrap
 from processes import LOGS, ROOT
 
 PAGE = (ROOT / "docs" / "operations.md").read_text()
+ran = {}  # each block that was run, with what stood in place of its examples
 
 
 def commands(heading):
     """The blocks of commands between this heading and the next."""
     section = re.search(rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", PAGE, re.MULTILINE | re.DOTALL)[1]
     return [textwrap.dedent(block) for block in re.findall(r"^ *```sh\n(.*?)^ *```$", section, re.MULTILINE | re.DOTALL)]
+
+
+def report(left_out):
+    """Says of each block of the page how it was run, or by `left_out`, under its heading, why not."""
+    for heading in re.findall(r"^#+ (.*)$", re.sub(r"^( *)```.*?^\1```$", "", PAGE, flags=re.MULTILINE | re.DOTALL), re.MULTILINE):
+        for number, block in enumerate(commands(heading), 1):
+            name = f"{heading}, block {number}, {len(block.splitlines())} lines"
+            if (block in ran) == (heading in left_out):
+                raise SystemExit(f"docs/operations.md, {name}: run it, or say why not")
+            values = ", ".join(f"{value} for {example}" for example, value in ran.get(block, {}).items())
+            print(f"  {name}: {f'not run: {left_out[heading]}' if heading in left_out else f'run with {values}' if values else 'run as it stands'}")
 
 
 class Shell:
@@ -27,7 +39,8 @@ class Shell:
 
     def run(self, block, values=None):
         """Runs a block, with these values in place of the page's examples; its output."""
-        for example, value in (values or {}).items():
+        ran[block] = values or {}
+        for example, value in ran[block].items():
             if example not in block:
                 raise SystemExit(f"docs/operations.md says {example!r} no more in\n{block}")
             block = block.replace(example, value)

@@ -25,6 +25,9 @@ Usage: cargo dev [options]
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
   --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
   --containers       the embedded DynamoDB answers containers of Docker too, so that `sam local` reaches it
+  --item-write-units N
+                     throttle each item of the embedded DynamoDB beyond N write units a second, as DynamoDB does beyond
+                     1,000, so that you see a hot key (in memory only)
   --dynamodb-only    create the tables, print the functions' environment, run no function
   --endpoint URL     use the DynamoDB at URL instead of the embedded one. AWS_REGION, and AWS_ACCESS_KEY_ID or
                      AWS_PROFILE, are taken from the environment; without them placeholders are sent.
@@ -72,6 +75,8 @@ pub enum Engine {
         data: Option<PathBuf>,
         /// Whether it answers containers too.
         containers: bool,
+        /// The write units a second that an item takes. Without a number, nothing is throttled.
+        item_write_units: Option<u32>,
     },
     /// A DynamoDB that runs already.
     Existing {
@@ -93,6 +98,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     let mut page_port = None;
     let mut page_address = None;
     let mut data = None;
+    let mut item_write_units = None;
     let mut endpoint = None;
 
     let mut parser = Parser::from_args(arguments);
@@ -114,6 +120,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
             Arg::Long("data") => {
                 data = Some(PathBuf::from(parser.value().map_err(Failure::usage)?));
             }
+            Arg::Long("item-write-units") => item_write_units = Some(units(&mut parser)?),
             Arg::Long("endpoint") => endpoint = Some(address(&mut parser)?),
             unknown => return Err(Failure::usage(unknown.unexpected())),
         }
@@ -126,14 +133,17 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         ));
     }
     let engine = match endpoint {
-        Some(_) if data.is_some() || dynamodb_port.is_some() || containers => {
+        Some(_) if data.is_some() || dynamodb_port.is_some() || containers || item_write_units.is_some() => {
             return Err(Failure::usage(
-                "--endpoint uses a DynamoDB that runs already, so --data, --dynamodb-port and --containers have no \
-                 meaning beside it",
+                "--endpoint uses a DynamoDB that runs already, so --data, --dynamodb-port, --containers and \
+                 --item-write-units have no meaning beside it",
             ));
         }
         Some(endpoint) => Engine::Existing { endpoint },
-        None => Engine::Embedded { port: dynamodb_port.unwrap_or(8000), data, containers },
+        None if data.is_some() && item_write_units.is_some() => {
+            return Err(Failure::usage("--item-write-units keeps its tables in memory, not in the folder of --data"));
+        }
+        None => Engine::Embedded { port: dynamodb_port.unwrap_or(8000), data, containers, item_write_units },
     };
     Ok(if dynamodb_only {
         Command::DynamoDbOnly(engine)
@@ -158,6 +168,14 @@ fn port_number(parser: &mut Parser, option: &str) -> Result<u16, Failure> {
     match value.parse::<u16>() {
         Ok(port) if port > 0 => Ok(port),
         _ => Err(Failure::usage(format!("{option} takes a number from 1 to 65535"))),
+    }
+}
+
+fn units(parser: &mut Parser) -> Result<u32, Failure> {
+    let value = parser.value().map_err(Failure::usage)?;
+    match value.parse() {
+        Ok(units) if units > 0 => Ok(units),
+        _ => Err(Failure::usage("--item-write-units takes a whole number from 1")),
     }
 }
 
@@ -192,7 +210,7 @@ mod tests {
 
     #[test]
     fn without_options_the_engine_is_embedded_and_in_memory() {
-        let engine = Engine::Embedded { port: 8000, data: None, containers: false };
+        let engine = Engine::Embedded { port: 8000, data: None, containers: false, item_write_units: None };
         assert_eq!(
             parsed("").expect("parses"),
             Command::Run(Args { port: 9000, watch: false, page: page("127.0.0.1:9001"), engine })
@@ -201,12 +219,14 @@ mod tests {
 
     #[test]
     fn every_option_is_read() {
-        let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: true };
+        let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: true, item_write_units: None };
         assert_eq!(
             parsed("--port 1 --watch --page-port 3 --page-address ::1 --dynamodb-port=2 --data there --containers")
                 .expect("parses"),
             Command::Run(Args { port: 1, watch: true, page: page("[::1]:3"), engine })
         );
+        let engine = Engine::Embedded { port: 8000, data: None, containers: false, item_write_units: Some(20) };
+        assert_eq!(parsed("--dynamodb-only --item-write-units 20").expect("parses"), Command::DynamoDbOnly(engine));
         let engine = Engine::Existing { endpoint: "http://db:8000".into() };
         assert_eq!(
             parsed("--endpoint http://db:8000").expect("parses"),
@@ -247,6 +267,9 @@ mod tests {
             ("--endpoint http://db --data there", "--data"),
             ("--endpoint http://db --dynamodb-port 1", "--dynamodb-port"),
             ("--endpoint http://db --containers", "--containers"),
+            ("--endpoint http://db --item-write-units 1", "--item-write-units"),
+            ("--data there --item-write-units 1", "--data"),
+            ("--item-write-units 0", "--item-write-units"),
             ("--port 1 --dynamodb-only", "--port"),
             ("--page-address ::1 --dynamodb-only", "--page-address"),
             ("--port 1 bench", "bench"),
@@ -262,7 +285,8 @@ mod tests {
 
     #[test]
     fn the_engine_alone_takes_its_own_options_only() {
-        let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: false };
+        let engine =
+            Engine::Embedded { port: 2, data: Some("there".into()), containers: false, item_write_units: None };
         assert_eq!(
             parsed("--dynamodb-only --dynamodb-port 2 --data there").expect("parses"),
             Command::DynamoDbOnly(engine)

@@ -17,7 +17,7 @@ use fencepost::lambda::https_client;
 use nix::ifaddrs::getifaddrs;
 use tokio::net::TcpListener;
 
-use crate::{args::Engine, failure::Failure};
+use crate::{args::Engine, failure::Failure, limited};
 
 /// The credentials if the user has none. The engines want a signature, but do not check it.
 const PLACEHOLDER: &str = "local";
@@ -51,7 +51,9 @@ impl DynamoDb {
     pub async fn start(engine: &Engine) -> Result<Self, Failure> {
         match engine {
             Engine::Existing { endpoint } => Self::existing(endpoint.clone()).await,
-            Engine::Embedded { port, data, containers } => Self::embedded(*port, data.as_deref(), *containers).await,
+            Engine::Embedded { port, data, containers, item_write_units } => {
+                Self::embedded(*port, data.as_deref(), *containers, *item_write_units).await
+            }
         }
     }
 
@@ -63,7 +65,12 @@ impl DynamoDb {
         Ok(Self { endpoint, endpoint_in_containers: None, kind, file: None, region: region(), credentials })
     }
 
-    async fn embedded(port: u16, data: Option<&Path>, containers: bool) -> Result<Self, Failure> {
+    async fn embedded(
+        port: u16,
+        data: Option<&Path>,
+        containers: bool,
+        item_write_units: Option<u32>,
+    ) -> Result<Self, Failure> {
         let listen = async |address: IpAddr| {
             TcpListener::bind((address, port)).await.map_err(|error| {
                 Failure::new(format!(
@@ -77,17 +84,27 @@ impl DynamoDb {
             Some(address) => Some(listen(address).await?),
             None => None,
         };
-        let (database, kind, file) = match data {
-            None => (in_memory()?, "DynamoDB in memory".to_owned(), None),
-            Some(folder) => {
-                let (database, file) = on_disk(folder)?;
-                let kind = format!("DynamoDB in {}", folder.display());
-                (database, kind, Some(file))
+        let listeners = bridge.into_iter().chain([listener]);
+        let (kind, file) = if let Some(units) = item_write_units {
+            let limited = limited::dynamodb(units);
+            for listener in listeners {
+                let limited = limited.clone();
+                tokio::spawn(async move { axum::serve(listener, limited).await });
             }
+            (format!("DynamoDB in memory, which throttles an item beyond {units} write units a second,"), None)
+        } else {
+            let (database, kind, file) = match data {
+                None => (in_memory()?, "DynamoDB in memory".to_owned(), None),
+                Some(folder) => {
+                    let (database, file) = on_disk(folder)?;
+                    (database, format!("DynamoDB in {}", folder.display()), Some(file))
+                }
+            };
+            for listener in listeners {
+                tokio::spawn(dynoxide::server::serve_on(listener, database.clone()));
+            }
+            (kind, file)
         };
-        for listener in bridge.into_iter().chain([listener]) {
-            tokio::spawn(dynoxide::server::serve_on(listener, database.clone()));
-        }
         let endpoint = format!("http://127.0.0.1:{port}");
         let endpoint_in_containers = containers.then(|| format!("http://{CONTAINER_HOST}:{port}"));
         Ok(Self { endpoint, endpoint_in_containers, kind, file, region: region(), credentials: None })

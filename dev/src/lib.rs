@@ -1,7 +1,7 @@
 //! `cargo dev`: runs every function of the workspace on this machine, on an embedded DynamoDB, with one command.
 //!
 //! In the order of a run: [`args`] reads the command line, [`template`] reads `template.yaml`, [`dynamodb`] starts the
-//! embedded engine, [`tables`] creates the tables, [`functions`] starts the functions, [`gateway`] serves them as API Gateway
+//! embedded engine (or [`limited`]), [`tables`] creates the tables, [`functions`] starts the functions, [`gateway`] serves them as API Gateway
 //! does, and [`page`] shows the [`console`] and their contract ([`openapi`]). With `--watch`, [`watch`] compiles the functions
 //! and serves them as processes. Every other process belongs to a [`process::Group`], which ends with this one. Every error
 //! is a [`failure::Failure`].
@@ -18,6 +18,7 @@ pub mod dynamodb;
 pub mod failure;
 pub mod functions;
 pub mod gateway;
+mod limited;
 pub mod openapi;
 pub mod page;
 pub mod process;

@@ -316,5 +316,6 @@ mod tests {
         assert_eq!(query.optional_text("b"), Some("1,2"));
         assert_eq!(query.only(&["a"]).expect_err("refused").code(), "unknown_parameter");
         assert_eq!(Id::from_request_parts(&mut parts, state).await.expect_err("no route").code(), "internal");
+        assert_eq!(Ip::from_request_parts(&mut parts, state).await.expect_err("no route").code(), "internal");
     }
 }
