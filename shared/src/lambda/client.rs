@@ -4,12 +4,12 @@
 //! function on Lambda has none of these, and would pay with 0.8 MB of program (`docs/decisions.md`).
 
 use super::https::https_client;
-use crate::protocol::send::framework;
+use crate::protocol::send::{Guard, framework};
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::SharedCredentialsProvider;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::{Builder, SharedCredentialsProvider};
 use std::env;
 
 /// Creates a client from the environment.
@@ -36,7 +36,7 @@ pub fn client_from_env() -> Client {
     config.set_use_dual_stack(is_true("AWS_USE_DUALSTACK_ENDPOINT"));
     config.set_account_id_endpoint_mode(variable("AWS_ACCOUNT_ID_ENDPOINT_MODE").and_then(|mode| mode.parse().ok()));
     config.set_framework_metadata(framework());
-    Client::new(&config.build())
+    Client::from_conf(Builder::from(&config.build()).interceptor(Guard).build())
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -9,11 +9,14 @@ use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use std::time::SystemTime;
 
-#[derive(Clone, Debug)]
-pub(super) struct Guard {
-    /// The time by which the request must be signed, by this clock. A read may be signed at any time.
-    pub signed_by: Option<(Clock, SystemTime)>,
+tokio::task_local! {
+    /// The time by which the request of this send must be signed, by this clock. A read may be signed at any time.
+    pub(super) static SIGNED_BY: Option<(Clock, SystemTime)>;
 }
+
+/// Stands in the client, not in each request, because the SDK merges the settings of a request for each send.
+#[derive(Clone, Debug)]
+pub(crate) struct Guard;
 
 #[derive(Debug, thiserror::Error)]
 #[error("the request was signed too late, and was not sent")]
@@ -32,10 +35,10 @@ impl Intercept for Guard {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        match &self.signed_by {
-            Some((clock, latest)) if clock.now() > *latest => Err(SignedTooLate.into()),
-            _ => Ok(()),
-        }
+        let is_late =
+            |limit: &Option<(Clock, SystemTime)>| limit.as_ref().is_some_and(|(clock, latest)| clock.now() > *latest);
+        // Outside of a send, a client of `client_from_env` sends for its user.
+        if SIGNED_BY.try_with(is_late).unwrap_or(false) { Err(SignedTooLate.into()) } else { Ok(()) }
     }
 
     /// Looks at the bytes of the answer after the SDK has read it. A refused answer proves nothing.
@@ -60,6 +63,8 @@ mod tests {
     use super::super::Send;
     use super::super::classify::tests::sender_to;
     use super::super::outcome::SendOutcome;
+    #[cfg(feature = "lambda-without-tls")]
+    use super::{super::sender::guarded, Guard, Intercept};
     use crate::protocol::condition::{Action, ConditionalWrite};
     use crate::protocol::item::Attributes;
     use std::collections::HashMap;
@@ -68,6 +73,18 @@ mod tests {
 
     fn is_too_late(error: &(dyn Error + 'static)) -> bool {
         error.is::<super::SignedTooLate>() || error.source().is_some_and(is_too_late)
+    }
+
+    /// A client of `client_from_env` is guarded already: making another one would read the TLS roots again.
+    #[cfg(feature = "lambda-without-tls")]
+    #[test]
+    fn every_client_is_guarded_once() {
+        let retrying = aws_sdk_dynamodb::Config::builder().behavior_version_latest().build();
+        for client in [crate::lambda::client_from_env(), aws_sdk_dynamodb::Client::from_conf(retrying)] {
+            let guarded = guarded(&guarded(&client));
+            let guards = guarded.config().interceptors().filter(|interceptor| interceptor.name() == Guard.name());
+            assert_eq!((guards.count(), guarded.config().framework_metadata().len()), (1, 1));
+        }
     }
 
     /// No listener is at the address. So a request sent there is refused.

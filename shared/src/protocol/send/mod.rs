@@ -9,6 +9,8 @@ mod whole;
 
 pub(crate) use classify::is_malformed_query;
 #[cfg(feature = "lambda-without-tls")]
+pub(crate) use guard::Guard;
+#[cfg(feature = "lambda-without-tls")]
 pub(crate) use outcome::SEND_TARGET;
 pub(crate) use outcome::{ReadOutcome, SendOutcome, send_span};
 #[cfg(feature = "lambda-without-tls")]

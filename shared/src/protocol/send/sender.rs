@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
 use super::classify::{classify, classify_read};
-use super::guard::Guard;
+use super::guard::{Guard, SIGNED_BY};
 use super::outcome::{ReadOutcome, SendOutcome, no_answer, record_request};
 use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
 use crate::clock::{Clock, Rng};
@@ -13,9 +13,9 @@ use crate::protocol::seen_rows::SeenRows;
 use crate::retry::RetryPolicy;
 use crate::throttling::Budget;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::FrameworkMetadata;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::{FrameworkMetadata, Intercept};
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
@@ -69,6 +69,12 @@ pub(crate) struct PageRequest {
     pub after: Option<Attributes>,
 }
 
+/// The time for an answer, and that by which the request must be signed.
+struct Limit {
+    timeout: Duration,
+    signed_by: Option<(Clock, SystemTime)>,
+}
+
 #[derive(Clone, Copy, Default, Debug)]
 struct Connections {
     last_answer: Option<Instant>,
@@ -78,8 +84,6 @@ struct Connections {
     slowest_opening: Duration,
 }
 
-const OF_READ: Guard = Guard { signed_by: None };
-
 /// The time without an answer after which a connection may be gone. Pools and servers drop idle ones then.
 const CONNECTION_LIFE: Duration = Duration::from_mins(1);
 
@@ -87,7 +91,7 @@ impl Sender {
     /// Creates a sender, and switches off the retries of the client. A retry there would hide a lost answer.
     pub(crate) fn new(client: &Client) -> Self {
         Sender {
-            client: without_retries(client),
+            client: guarded(client),
             connections: Arc::default(),
             seen_rows: Arc::default(),
             budget: Arc::default(),
@@ -127,8 +131,8 @@ impl Sender {
     ) -> ReadOutcome<Option<Attributes>> {
         record_request("GetItem", Some(table));
         let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
-        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
-        self.outcome(timeout, sent, |output| Some(output.item), classify_read).await
+        let sent = Box::pin(request.send());
+        self.outcome(Limit::of_read(timeout), sent, |output| Some(output.item), classify_read).await
     }
 
     /// Sends one conditional write, once. An applied write returns the attributes requested in it. A refused write
@@ -140,7 +144,7 @@ impl Sender {
         write: ConditionalWrite,
         send: Send,
     ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
-        let (timeout, guard) = (send.timeout, self.guard(send));
+        let limit = self.limit(send);
         let ConditionalWrite { action, condition, names, values, returning } = write;
         let values = Some(values).filter(|values| !values.is_empty());
         match action {
@@ -154,8 +158,8 @@ impl Sender {
                     PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
                     error => Err(error),
                 };
-                let sent = Box::pin(request.customize().interceptor(guard).send());
-                self.outcome(timeout, sent, |output| Some(output.attributes), |error| classify(error, refused)).await
+                let sent = Box::pin(request.send());
+                self.outcome(limit, sent, |output| Some(output.attributes), |error| classify(error, refused)).await
             }
             Action::Update { key, expression } => {
                 record_request("UpdateItem", Some(table));
@@ -168,8 +172,8 @@ impl Sender {
                     UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
                     error => Err(error),
                 };
-                let sent = Box::pin(request.customize().interceptor(guard).send());
-                self.outcome(timeout, sent, |output| Some(output.attributes), |error| classify(error, refused)).await
+                let sent = Box::pin(request.send());
+                self.outcome(limit, sent, |output| Some(output.attributes), |error| classify(error, refused)).await
             }
             Action::Delete { key } => {
                 record_request("DeleteItem", Some(table));
@@ -181,8 +185,8 @@ impl Sender {
                     DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
                     error => Err(error),
                 };
-                let sent = Box::pin(request.customize().interceptor(guard).send());
-                self.outcome(timeout, sent, |_| Some(None), |error| classify(error, refused)).await
+                let sent = Box::pin(request.send());
+                self.outcome(limit, sent, |_| Some(None), |error| classify(error, refused)).await
             }
             Action::Check { .. } => SendOutcome::Rejected("a check is a step of a transaction, never a write".into()),
         }
@@ -219,15 +223,15 @@ impl Sender {
         token: String,
         send: Send,
     ) -> SendOutcome<(), Vec<Reason>> {
-        let (timeout, guard) = (send.timeout, self.guard(send));
+        let limit = self.limit(send);
         record_request("TransactWriteItems", None);
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
-        let sent = Box::pin(request.customize().interceptor(guard).send());
-        self.outcome(timeout, sent, |_| Some(()), classify_transact_write_items).await
+        let sent = Box::pin(request.send());
+        self.outcome(limit, sent, |_| Some(()), classify_transact_write_items).await
     }
 
-    fn guard(&self, send: Send) -> Guard {
-        Guard { signed_by: Some((self.clock.clone(), send.signed_by)) }
+    fn limit(&self, send: Send) -> Limit {
+        Limit { timeout: send.timeout, signed_by: Some((self.clock.clone(), send.signed_by)) }
     }
 
     /// Reads rows of several tables in one request, each strongly consistent. Returns them by position.
@@ -241,9 +245,9 @@ impl Sender {
             Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
             Err(error) => return SendOutcome::Rejected(error.into()),
         };
-        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
+        let sent = Box::pin(request.send());
         // The caller asks again for the missing rows.
-        self.outcome(timeout, sent, |output| answered(rows, output), classify_read).await
+        self.outcome(Limit::of_read(timeout), sent, |output| answered(rows, output), classify_read).await
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
@@ -257,8 +261,14 @@ impl Sender {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
-        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
-        self.outcome(timeout, sent, |output| page_of(output.items, output.last_evaluated_key), classify_read).await
+        let sent = Box::pin(request.send());
+        self.outcome(
+            Limit::of_read(timeout),
+            sent,
+            |output| page_of(output.items, output.last_evaluated_key),
+            classify_read,
+        )
+        .await
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
@@ -270,22 +280,28 @@ impl Sender {
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone());
-        let sent = Box::pin(request.customize().interceptor(OF_READ).send());
-        self.outcome(timeout, sent, |output| page_of(output.items, output.last_evaluated_key), classify_read).await
+        let sent = Box::pin(request.send());
+        self.outcome(
+            Limit::of_read(timeout),
+            sent,
+            |output| page_of(output.items, output.last_evaluated_key),
+            classify_read,
+        )
+        .await
     }
 
-    /// Waits for an answer, at most `timeout`. Returns the proof in it. An incomplete success shows nothing.
+    /// Waits for an answer within the limit. Returns the proof in it. An incomplete success shows nothing.
     ///
     /// The answer is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
     async fn outcome<O, E: Error + 'static, A, F>(
         &self,
-        timeout: Duration,
+        Limit { timeout, signed_by }: Limit,
         answer: Pin<Box<impl Future<Output = Result<O, SdkError<E, HttpResponse>>>>>,
         shown: impl FnOnce(O) -> Option<A>,
         classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
     ) -> SendOutcome<A, F> {
         let (sent, before) = (Instant::now(), *self.connections());
-        let Ok(answer) = tokio::time::timeout(timeout, answer).await else {
+        let Ok(answer) = tokio::time::timeout(timeout, SIGNED_BY.scope(signed_by, answer)).await else {
             // Dropping the send has closed its connection.
             self.connections().is_broken = true;
             return SendOutcome::Unknown(no_answer(timeout));
@@ -310,18 +326,27 @@ impl Sender {
     }
 }
 
+impl Limit {
+    fn of_read(timeout: Duration) -> Self {
+        Limit { timeout, signed_by: None }
+    }
+}
+
 impl Connections {
     fn is_warm(&self) -> bool {
         self.last_answer.is_some_and(|last| last.elapsed() < CONNECTION_LIFE)
     }
 }
 
-/// Returns a client without retries, which names this crate as its framework. Building one reads the TLS roots again.
-fn without_retries(client: &Client) -> Client {
-    if client.config().retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
+/// Returns a client without retries and with the guard, which names this crate as its framework. Building one reads the
+/// TLS roots again.
+pub(super) fn guarded(client: &Client) -> Client {
+    let config = client.config();
+    let is_guarded = config.interceptors().any(|interceptor| interceptor.name() == Guard.name());
+    if is_guarded && config.retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
         return client.clone();
     }
-    let mut config = client.config().to_builder().retry_config(RetryConfig::disabled());
+    let mut config = config.to_builder().retry_config(RetryConfig::disabled()).interceptor(Guard);
     if let Some(framework) = framework() {
         config.push_framework_metadata(framework);
     }
