@@ -7,7 +7,9 @@
 //! | the requests that an operation costs | `core/budgets.rs` |
 //! | update, create and delete race: all are acknowledged, none is lost | `core/crowds.rs` |
 //! | tickets and turns of writers in a crowd | `core/line.rs` |
-//! | edits and adds: bounds, windows, lost answers; a late copy after a burn is refused | `core/edits.rs`, `core/add.rs`, `core/add_rules.rs` |
+//! | adds: bounds, windows, lost answers; a burned add, whose late copy is refused | `core/add.rs` |
+//! | adds with a rule taken out | `core/add_rules.rs` |
+//! | edits that set or remove values under conditions | `core/edits.rs` |
 //! | a lost answer to an update or create: applied once | `core/unruly.rs` |
 //! | a deadline, a denial: the caller is told no more than is known | `core/deadlines.rs` |
 //! | a page of a proxy, half an answer, a reset, a lying server | `core/unruly.rs` |
@@ -17,9 +19,12 @@
 //! | remembered items, a warm change in one request | `core/remembered.rs` |
 //! | deleted items, values that expire | `core/tombstones.rs`, `clocks/mod.rs` |
 //! | the difference of two items, keys with a sort key, derived records | `core/properties.rs`, `core/records.rs` |
-//! | queries and indexes; cursors; many keys | `listings/pages.rs`, `listings/cursors.rs`, `listings/many.rs` |
+//! | listings: queries and indexes page by page | `listings/pages.rs` |
+//! | listings: a cursor that goes on or is refused | `listings/cursors.rs` |
+//! | many keys in one read | `listings/many.rs` |
 //! | **transactions and keys** | |
-//! | several items at once: refusals, bare adds | `core/refusals.rs`, `core/anchors.rs` |
+//! | a lost answer to a transaction: judged by a row that remembers it (the anchor); bare adds | `core/anchors.rs` |
+//! | a refused transaction: burns, reads again, lost races | `core/refusals.rs` |
 //! | the largest transaction (100 items, 4 MB) | `core/limits.rs` |
 //! | an idempotency key without HTTP | `core/idempotency.rs` |
 //! | an `Idempotency-Key` of a request: repeat, reuse, expiry | `devices/keys.rs`, `leases/routes.rs` |
@@ -41,14 +46,15 @@
 //! | patches, statuses and configurations without conflicts | `devices/edits.rs` |
 //! | routes, answers, `If-Match` | `devices/routes.rs`, `shop/routes.rs`, `mappings/routes.rs` |
 //! | numbers of up to 38 digits; devices too deep or over 400 KB | `devices/exactness.rs`, `devices/sizes.rs` |
-//! | faults, and the end of Lambda's time | `devices/faults.rs` |
+//! | faults, answers lost at random, the end of Lambda's time (503 or 504 before it) | `devices/faults.rs` |
 //! | stock is never sold twice; many buyers; a hot product | `shop/crowd.rs` |
 //! | an order sent ten times, or with its answer lost, takes stock once | `shop/exactly_once.rs` |
 //! | orders page by page | `shop/listings.rs` |
 //! | newest instance wins; a late delete; a batch of a queue that fails in part | `mappings/story.rs`, `mappings/batches.rs`, `mappings/lost_answers.rs` |
 //! | requests per route | `shop/budgets.rs`, `leases/budgets.rs`, `mappings/budgets.rs` |
 //! | metrics, traces, log lines | `devices/metrics.rs`, `mappings/processes.rs`, `core/spans.rs` |
-//! | processes over sockets that lose answers | `devices/over_http.rs`, `devices/faults.rs` |
+//! | processes over sockets that lose answers | `devices/over_http.rs` |
+//! | a function sends nothing between two invocations | `leases/processes.rs` |
 //! | a function as a router, without events | `devices/as_a_router.rs` |
 //! | **other programs, restores, clocks, the tool** | |
 //! | a program that raises a version (`PynamoDB`, `DynamoDBMapper`) writes in between; adoption | `adoption/adopting.rs`, `adoption/creating.rs`, `adoption/transactions.rs` |
@@ -58,7 +64,7 @@
 //! | the tool `fencepost`: adopt, sweep, killed and resumed | `maintenance/` |
 //! | a restore, with the runbook and without; a table that vanishes | `restore/`, `restore/gone.rs` |
 //! | clocks that are off | `clocks/mod.rs` |
-//! | rows of the build before | `stored_format/` |
+//! | stored format 2, the rows of the build before: read; written alike; judged by two builds at once | `stored_format/reading.rs`, `stored_format/writing.rs`, `stored_format/between.rs` |
 //! | **everything at once** | |
 //! | the process dies at each await point | `crashes/` |
 //! | seeded histories under all faults, and rules broken on purpose | `histories/`, `listings/histories/` |

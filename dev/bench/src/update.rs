@@ -42,7 +42,7 @@ async fn measure(endpoint: &str) -> String {
         }
     }
     let [ours, bare] = [our_times, bare_times].map(|mut times| millis(median(&mut times[ROUNDS / 10..])));
-    let about = format!("update over HTTP, median of {ROUNDS}, ms (target <= 1.1 x)");
+    let about = format!("update over HTTP, median of {ROUNDS}, ms (target <= 1.05 x)");
     let row = [about, figure(ours, 3), figure(bare, 3), figure(ours / bare, 2)];
     crate::table::table(["what", "Fencepost", "GetItem + UpdateItem", "ratio"], [row])
 }
