@@ -18,7 +18,7 @@ pub mod dynamodb;
 pub mod failure;
 pub mod functions;
 pub mod gateway;
-mod limited;
+pub mod limited;
 pub mod openapi;
 pub mod page;
 pub mod process;
