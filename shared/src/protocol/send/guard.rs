@@ -23,8 +23,9 @@ pub(crate) struct Guard;
 pub(super) struct SignedTooLate;
 
 impl Intercept for Guard {
+    /// A client with an interceptor of this name is taken as guarded, so a user's may not have it by chance.
     fn name(&self) -> &'static str {
-        "Guard"
+        "fencepost::Guard"
     }
 
     /// Looks at the clock when the request has been signed, just before it leaves. So its time limit bounds the date of
