@@ -5,6 +5,7 @@ use aws_smithy_types::body::SdkBody;
 use axum::{
     Router,
     body::{Body, Bytes},
+    extract::DefaultBodyLimit,
     http::{Request, StatusCode, request::Parts},
     response::{IntoResponse as _, Response},
 };
@@ -15,7 +16,9 @@ use fencepost_test::{Capacity, Dynamo, Wire};
 pub fn dynamodb(write_units: u32) -> Router {
     let dynamo = Dynamo::new();
     dynamo.capacity(Capacity::of_items().with_units(3_000.0, write_units.into()));
-    Router::new().fallback(async move |parts: Parts, body: Bytes| answer(&dynamo.wire(), parts, body).await)
+    let routes =
+        Router::new().fallback(async move |parts: Parts, body: Bytes| answer(&dynamo.wire(), parts, body).await);
+    routes.layer(DefaultBodyLimit::disable())
 }
 
 async fn answer(wire: &Wire, parts: Parts, body: Bytes) -> Response {

@@ -25,7 +25,7 @@ pub(super) struct SignedTooLate;
 impl Intercept for Guard {
     /// A client with an interceptor of this name is taken as guarded, so a user's may not have it by chance.
     fn name(&self) -> &'static str {
-        "fencepost::Guard"
+        concat!("fencepost::Guard ", env!("CARGO_PKG_VERSION"))
     }
 
     /// Looks at the clock when the request has been signed, just before it leaves. So its time limit bounds the date of
@@ -66,11 +66,12 @@ mod tests {
     use super::super::outcome::SendOutcome;
     #[cfg(feature = "lambda-without-tls")]
     use super::{super::sender::guarded, Guard, Intercept};
+    use crate::clock::Clock;
     use crate::protocol::condition::{Action, ConditionalWrite};
     use crate::protocol::item::Attributes;
     use std::collections::HashMap;
     use std::error::Error;
-    use std::time::Duration;
+    use std::time::{Duration, SystemTime};
 
     fn is_too_late(error: &(dyn Error + 'static)) -> bool {
         error.is::<super::SignedTooLate>() || error.source().is_some_and(is_too_late)
@@ -91,13 +92,14 @@ mod tests {
     /// No listener is at the address. So a request sent there is refused.
     #[tokio::test]
     async fn a_request_that_was_signed_too_late_does_not_leave() {
-        let sender = sender_to("http://127.0.0.1:1");
-        let now = sender.clock.now();
+        let now = SystemTime::now();
+        let mut sender = sender_to("http://127.0.0.1:1");
+        sender.clock = Clock::new(move || now);
         let minute = Duration::from_mins(1);
         let key = Attributes::new();
         let update = Action::Update { key: key.clone(), expression: "SET a = b".to_owned() };
         let actions = [update, Action::Put { item: key.clone() }, Action::Delete { key }];
-        for (signed_by, is_late) in [(now + minute, false), (now - minute, true)] {
+        for (signed_by, is_late) in [(now + minute, false), (now, false), (now - minute, true)] {
             let send = Send { timeout: minute, signed_by, mismatches: 0 };
             let SendOutcome::NotApplied(source) = sender.transact(Vec::new(), "token".to_owned(), send).await else {
                 panic!("nothing was sent")
