@@ -71,7 +71,7 @@ mod tests {
     use crate::protocol::item::Attributes;
     use std::collections::HashMap;
     use std::error::Error;
-    use std::time::{Duration, SystemTime};
+    use std::time::Duration;
 
     fn is_too_late(error: &(dyn Error + 'static)) -> bool {
         error.is::<super::SignedTooLate>() || error.source().is_some_and(is_too_late)
@@ -92,8 +92,8 @@ mod tests {
     /// No listener is at the address. So a request sent there is refused.
     #[tokio::test]
     async fn a_request_that_was_signed_too_late_does_not_leave() {
-        let now = SystemTime::now();
         let mut sender = sender_to("http://127.0.0.1:1");
+        let now = sender.clock.now();
         sender.clock = Clock::new(move || now);
         let minute = Duration::from_mins(1);
         let key = Attributes::new();
