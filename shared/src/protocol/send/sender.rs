@@ -261,14 +261,8 @@ impl Sender {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
         let request = request.consistent_read(true);
-        let sent = Box::pin(request.send());
-        self.outcome(
-            Limit::of_read(timeout),
-            sent,
-            |output| page_of(output.items, output.last_evaluated_key),
-            classify_read,
-        )
-        .await
+        let (sent, limit) = (Box::pin(request.send()), Limit::of_read(timeout));
+        self.outcome(limit, sent, |output| page_of(output.items, output.last_evaluated_key), classify_read).await
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
@@ -280,14 +274,8 @@ impl Sender {
         let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone());
-        let sent = Box::pin(request.send());
-        self.outcome(
-            Limit::of_read(timeout),
-            sent,
-            |output| page_of(output.items, output.last_evaluated_key),
-            classify_read,
-        )
-        .await
+        let (sent, limit) = (Box::pin(request.send()), Limit::of_read(timeout));
+        self.outcome(limit, sent, |output| page_of(output.items, output.last_evaluated_key), classify_read).await
     }
 
     /// Waits for an answer within the limit. Returns the proof in it. An incomplete success shows nothing.
