@@ -1,10 +1,8 @@
 //! Judges the error of a request by its proof about the request: by variant, code and status, never by message.
 
-use super::guard::SignedTooLate;
 use super::outcome::{ReadOutcome, SendOutcome};
 use crate::error::Source;
 use crate::throttling::{Throttled, retry_after};
-use aws_credential_types::provider::error::CredentialsError;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::query::QueryError;
@@ -84,7 +82,7 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
 ) -> SendOutcome<A, F> {
     match error {
         SdkError::ConstructionFailure(_) => SendOutcome::Rejected(error.into()),
-        _ if never_left(&error) => SendOutcome::NotApplied(error.into()),
+        _ if never_connected(&error) => SendOutcome::NotApplied(error.into()),
         _ if is_broken(&error) => SendOutcome::Broken(error.into()),
         _ => SendOutcome::Unknown(error.into()),
     }
@@ -94,22 +92,16 @@ pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
 /// connector names two errors beside those of I/O: the other side has closed the connection.
 fn is_broken<E: Error + 'static>(error: &SdkError<E, HttpResponse>) -> bool {
     match error {
-        SdkError::DispatchFailure(failure) => (failure.is_io() || failure.as_other().is_some()) && !never_left(error),
+        SdkError::DispatchFailure(failure) => {
+            (failure.is_io() || failure.as_other().is_some()) && !never_connected(error)
+        }
         _ => false,
     }
 }
 
-/// Whether the request cannot have left: no credentials, a signature made too late, or no connection.
-fn never_left(error: &(dyn Error + 'static)) -> bool {
-    let mut next = Some(error);
-    while let Some(error) = next {
-        let unconnected = error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect);
-        if unconnected || error.is::<CredentialsError>() || error.is::<SignedTooLate>() {
-            return true;
-        }
-        next = error.source();
-    }
-    false
+fn never_connected(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<legacy::Error>().is_some_and(legacy::Error::is_connect)
+        || error.source().is_some_and(never_connected)
 }
 
 #[cfg(test)]
@@ -187,12 +179,6 @@ pub(super) mod tests {
         assert!(matches!(classify(broke), SendOutcome::Broken(_)));
     }
 
-    #[test]
-    fn a_request_without_credentials_never_left_and_one_whose_answer_broke_off_may_have() {
-        assert!(never_left(&CredentialsError::not_loaded_no_source()));
-        let broken_off = std::io::Error::new(std::io::ErrorKind::ConnectionReset, "reset");
-        assert!(!never_left(&broken_off));
-    }
     /// A real connection shows how the SDK reports it. The other side resets or closes it.
     #[tokio::test]
     async fn a_connection_that_is_closed_without_an_answer_is_broken_and_one_that_is_refused_is_not() {

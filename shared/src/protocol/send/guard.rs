@@ -1,17 +1,50 @@
-//! [`Guard`]: keeps a request that was signed too late from leaving, and an answer that did not come whole from counting.
+//! [`Guard`]: keeps a request that was signed too late from leaving, sees whether a request left, and keeps an answer that
+//! did not come whole from counting.
 
 use super::whole::{CHECKSUM, problem};
 use crate::clock::Clock;
 use aws_sdk_dynamodb::config::interceptors::{
-    AfterDeserializationInterceptorContextRef, BeforeTransmitInterceptorContextRef,
+    AfterDeserializationInterceptorContextRef, BeforeSerializationInterceptorContextRef,
+    BeforeTransmitInterceptorContextRef,
 };
 use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
+use std::cell::Cell;
 use std::time::SystemTime;
 
 tokio::task_local! {
-    /// The time by which the request of this send must be signed, by this clock. A read may be signed at any time.
-    pub(super) static SIGNED_BY: Option<(Clock, SystemTime)>;
+    /// The send whose request the SDK is working on. A client of `client_from_env` has none when its user sends.
+    pub(super) static SENDING: Sending;
+}
+
+pub(super) struct Sending {
+    /// The time by which the request must be signed, by this clock. A read may be signed at any time.
+    signed_by: Option<(Clock, SystemTime)>,
+    seen: Cell<Seen>,
+}
+
+/// The last step of a request that the guard saw.
+#[derive(Clone, Copy, PartialEq)]
+enum Seen {
+    Nothing,
+    Begun,
+    Left,
+}
+
+impl Sending {
+    pub(super) fn new(signed_by: Option<(Clock, SystemTime)>) -> Self {
+        Sending { signed_by, seen: Cell::new(Seen::Nothing) }
+    }
+
+    /// Whether the request began and never left: it had no credentials, no endpoint or a late signature. A request that
+    /// the guard did not see may have left.
+    pub(super) fn never_left(&self) -> bool {
+        self.seen.get() == Seen::Begun
+    }
+
+    fn is_late(&self) -> bool {
+        self.signed_by.as_ref().is_some_and(|(clock, latest)| clock.now() > *latest)
+    }
 }
 
 /// Stands in the client, not in each request, because the SDK merges the settings of a request for each send.
@@ -28,6 +61,15 @@ impl Intercept for Guard {
         concat!("fencepost::Guard ", env!("CARGO_PKG_VERSION"))
     }
 
+    fn read_before_execution(
+        &self,
+        _: &BeforeSerializationInterceptorContextRef<'_>,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let _ = SENDING.try_with(|sending| sending.seen.set(Seen::Begun));
+        Ok(())
+    }
+
     /// Looks at the clock when the request has been signed, just before it leaves. So its time limit bounds the date of
     /// the signature, even if the process stood still before the signing.
     fn read_before_transmit(
@@ -36,10 +78,14 @@ impl Intercept for Guard {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let is_late =
-            |limit: &Option<(Clock, SystemTime)>| limit.as_ref().is_some_and(|(clock, latest)| clock.now() > *latest);
-        // Outside of a send, a client of `client_from_env` sends for its user.
-        if SIGNED_BY.try_with(is_late).unwrap_or(false) { Err(SignedTooLate.into()) } else { Ok(()) }
+        let leave = |sending: &Sending| {
+            if sending.is_late() {
+                return Err(SignedTooLate.into());
+            }
+            sending.seen.set(Seen::Left);
+            Ok(())
+        };
+        SENDING.try_with(leave).unwrap_or(Ok(()))
     }
 
     /// Looks at the bytes of the answer after the SDK has read it. A refused answer proves nothing.
@@ -61,17 +107,34 @@ impl Intercept for Guard {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Send;
     use super::super::classify::tests::sender_to;
     use super::super::outcome::SendOutcome;
+    use super::super::{Send, Sender};
     #[cfg(feature = "lambda-without-tls")]
     use super::{super::sender::guarded, Guard, Intercept};
     use crate::clock::Clock;
     use crate::protocol::condition::{Action, ConditionalWrite};
     use crate::protocol::item::Attributes;
+    use aws_credential_types::provider::{ProvideCredentials, future::ProvideCredentials as ProvideFuture};
+    use aws_sdk_dynamodb::Client;
+    use aws_sdk_dynamodb::config::{Config, Credentials, Region};
     use std::collections::HashMap;
     use std::error::Error;
     use std::time::Duration;
+
+    const MINUTE: Duration = Duration::from_mins(1);
+
+    #[derive(Debug)]
+    struct NeverLoaded;
+
+    impl ProvideCredentials for NeverLoaded {
+        fn provide_credentials<'a>(&'a self) -> ProvideFuture<'a>
+        where
+            Self: 'a,
+        {
+            ProvideFuture::new(std::future::pending())
+        }
+    }
 
     fn is_too_late(error: &(dyn Error + 'static)) -> bool {
         error.is::<super::SignedTooLate>() || error.source().is_some_and(is_too_late)
@@ -81,11 +144,38 @@ mod tests {
     #[cfg(feature = "lambda-without-tls")]
     #[test]
     fn every_client_is_guarded_once() {
-        let retrying = aws_sdk_dynamodb::Config::builder().behavior_version_latest().build();
-        for client in [crate::lambda::client_from_env(), aws_sdk_dynamodb::Client::from_conf(retrying)] {
+        let retrying = Config::builder().behavior_version_latest().build();
+        for client in [crate::lambda::client_from_env(), Client::from_conf(retrying)] {
             let guarded = guarded(&guarded(&client));
             let guards = guarded.config().interceptors().filter(|interceptor| interceptor.name() == Guard.name());
             assert_eq!((guards.count(), guarded.config().framework_metadata().len()), (1, 1));
+        }
+    }
+
+    /// They are wrong settings. To take them for lost answers would leave each change unknown.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_without_a_region_credentials_or_an_account_was_not_applied() {
+        let complete = || {
+            let credentials = Credentials::new("test", "test", None, None, "tests");
+            let config = Config::builder().behavior_version_latest().credentials_provider(credentials);
+            config.region(Region::new("eu-west-1"))
+        };
+        let mut without_region = complete();
+        without_region.set_region(None);
+        let mut without_credentials = complete();
+        without_credentials.set_credentials_provider(None);
+        let slow = complete().credentials_provider(NeverLoaded);
+        let without_account = complete().account_id_endpoint_mode("required".parse().expect("a mode"));
+        for (missing, config) in [
+            ("region", without_region),
+            ("credentials", without_credentials),
+            ("credentials in time", slow),
+            ("account", without_account),
+        ] {
+            let sender = Sender::new(&Client::from_conf(config.build()));
+            let send = Send { timeout: Duration::from_secs(1), signed_by: sender.clock.now() + MINUTE, mismatches: 0 };
+            let outcome = sender.transact(Vec::new(), "token".to_owned(), send).await;
+            assert!(matches!(outcome, SendOutcome::NotApplied(_)), "no {missing}: {outcome:?}");
         }
     }
 
@@ -95,12 +185,11 @@ mod tests {
         let mut sender = sender_to("http://127.0.0.1:1");
         let now = sender.clock.now();
         sender.clock = Clock::new(move || now);
-        let minute = Duration::from_mins(1);
         let key = Attributes::new();
         let update = Action::Update { key: key.clone(), expression: "SET a = b".to_owned() };
         let actions = [update, Action::Put { item: key.clone() }, Action::Delete { key }];
-        for (signed_by, is_late) in [(now + minute, false), (now, false), (now - minute, true)] {
-            let send = Send { timeout: minute, signed_by, mismatches: 0 };
+        for (signed_by, is_late) in [(now + MINUTE, false), (now, false), (now - MINUTE, true)] {
+            let send = Send { timeout: MINUTE, signed_by, mismatches: 0 };
             let SendOutcome::NotApplied(source) = sender.transact(Vec::new(), "token".to_owned(), send).await else {
                 panic!("nothing was sent")
             };

@@ -2,7 +2,7 @@
 #![expect(clippy::disallowed_methods, reason = "the one place that sends requests; it records when an answer arrived")]
 
 use super::classify::{classify, classify_read};
-use super::guard::{Guard, SIGNED_BY};
+use super::guard::{Guard, SENDING, Sending};
 use super::outcome::{ReadOutcome, SendOutcome, no_answer, record_request};
 use super::transaction::{Address, Reason, answered, batch_of, classify_transact_write_items, of_one_step, step};
 use crate::clock::{Clock, Rng};
@@ -25,7 +25,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::error::Error;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -289,10 +289,14 @@ impl Sender {
         classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome<A, F>,
     ) -> SendOutcome<A, F> {
         let (sent, before) = (Instant::now(), *self.connections());
-        let Ok(answer) = tokio::time::timeout(timeout, SIGNED_BY.scope(signed_by, answer)).await else {
-            // Dropping the send has closed its connection.
+        let mut sending = pin!(SENDING.scope(Sending::new(signed_by), answer));
+        let answer = tokio::time::timeout(timeout, sending.as_mut()).await;
+        let never_left = sending.take_value().is_some_and(|sending| sending.never_left());
+        let Ok(answer) = answer else {
+            // Dropping the send closes its connection.
             self.connections().is_broken = true;
-            return SendOutcome::Unknown(no_answer(timeout));
+            let proof = if never_left { SendOutcome::NotApplied } else { SendOutcome::Unknown };
+            return proof(no_answer(timeout));
         };
         let mut connections = self.connections();
         match &answer {
@@ -309,7 +313,12 @@ impl Sender {
         match answer.map(shown) {
             Ok(Some(shown)) => SendOutcome::Applied(shown),
             Ok(None) => SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into()),
-            Err(error) => classify(error),
+            Err(error) => match classify(error) {
+                SendOutcome::Unknown(source) | SendOutcome::Broken(source) if never_left => {
+                    SendOutcome::NotApplied(source)
+                }
+                outcome => outcome,
+            },
         }
     }
 }
