@@ -16,7 +16,7 @@ PATIENCE = 600  # seconds; ends a check that hangs
 def environment():
     endpoint = os.environ.get("DYNAMODB_ENDPOINT")
     if not endpoint:
-        raise SystemExit("DYNAMODB_ENDPOINT is not set: run this through .ci/with-embedded-engine or .ci/with-dynamodb-local")
+        raise SystemExit("DYNAMODB_ENDPOINT is not set: run this through .ci/with-engine")
     hidden = ("AWS_PROFILE", "AWS_SESSION_TOKEN")
     inherited = {name: value for name, value in os.environ.items() if name not in hidden}
     return inherited | PLACEHOLDERS | {"AWS_ENDPOINT_URL_DYNAMODB": endpoint, "PYTHONDONTWRITEBYTECODE": "1"}
