@@ -23,7 +23,8 @@ use std::env;
 /// | `AWS_ACCOUNT_ID`, `AWS_ACCOUNT_ID_ENDPOINT_MODE` | the endpoint of this account: `preferred` (the default), `disabled` or `required` |
 /// | `SSL_CERT_FILE`, `SSL_CERT_DIR` | the trusted authorities, instead of those of the system |
 ///
-/// Sends nothing. The first request fails if a setting is missing.
+/// Sends nothing. The first request fails if a setting is missing. A request that you send with it directly is not sent
+/// again, and fails if its answer does not agree with the checksum of `DynamoDB`.
 pub fn client_from_env() -> Client {
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())

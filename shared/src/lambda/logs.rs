@@ -93,23 +93,24 @@ pub(super) fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// The causes of a problem. An operation's error of the SDK says the same as the exception in it, which is said once.
 pub(super) fn chain(problem: &Problem) -> String {
-    let mut text = String::new();
+    let mut texts: Vec<String> = Vec::new();
     let mut next = problem.source();
     while let Some(error) = next {
-        if !text.is_empty() {
-            text.push_str(": ");
-        }
-        text.push_str(&error.to_string());
+        texts.push(error.to_string());
         next = error.source();
     }
-    text
+    texts.dedup();
+    texts.join(": ")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::Failure;
+    use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+    use aws_sdk_dynamodb::types::error::ResourceNotFoundException;
 
     #[test]
     fn lines_are_filtered_by_level_and_by_info_where_nothing_is_said() {
@@ -148,5 +149,9 @@ mod tests {
     fn the_log_has_the_whole_chain_of_a_fault() {
         let problem = Problem::from(Failure::Rejected { source: "no such table".into() });
         assert!(chain(&problem).ends_with("repeating is useless: no such table"), "{}", chain(&problem));
+        let exception = ResourceNotFoundException::builder().message("no such table").build();
+        let error = UpdateItemError::ResourceNotFoundException(exception);
+        let said = chain(&Problem::from(Failure::Rejected { source: error.into() }));
+        assert_eq!(said.matches("no such table").count(), 1, "{said}");
     }
 }
