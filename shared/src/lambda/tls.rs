@@ -1,7 +1,6 @@
 //! The TLS of [`https_client`](super::https_client).
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
+use aws_smithy_types::base64;
 use hyper_rustls::HttpsConnector;
 use hyper_util::client::legacy::connect::HttpConnector as Tcp;
 use rustls::crypto::aws_lc_rs::default_provider;
@@ -53,7 +52,7 @@ fn authorities() -> RootCertStore {
 /// `rustls` can read one too. Its decoder takes the same time for all bytes, as it must for private keys. That would be
 /// more than half of what the processor does in a function's start.
 fn certificates(mut bundle: impl BufRead) -> impl Iterator<Item = CertificateDer<'static>> {
-    let (mut line, mut base64) = (Vec::new(), Vec::new());
+    let (mut line, mut text) = (Vec::new(), Vec::new());
     iter::from_fn(move || {
         loop {
             line.clear();
@@ -61,13 +60,13 @@ fn certificates(mut bundle: impl BufRead) -> impl Iterator<Item = CertificateDer
                 return None;
             }
             match line.trim_ascii() {
-                b"-----BEGIN CERTIFICATE-----" => base64.clear(),
+                b"-----BEGIN CERTIFICATE-----" => text.clear(),
                 b"-----END CERTIFICATE-----" => {
-                    if let Ok(certificate) = STANDARD.decode(&base64) {
+                    if let Some(certificate) = str::from_utf8(&text).ok().and_then(|text| base64::decode(text).ok()) {
                         return Some(certificate.into());
                     }
                 }
-                line => base64.extend_from_slice(line),
+                line => text.extend_from_slice(line),
             }
         }
     })
