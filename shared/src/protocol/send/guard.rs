@@ -24,7 +24,7 @@ pub(super) struct Sending {
 }
 
 /// The last step of a request that the guard saw.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Seen {
     Nothing,
     Begun,
@@ -42,8 +42,17 @@ impl Sending {
         self.seen.get() == Seen::Begun
     }
 
-    fn is_late(&self) -> bool {
-        self.signed_by.as_ref().is_some_and(|(clock, latest)| clock.now() > *latest)
+    /// What has left stays so, even if a user's connector sends another request before it sends this one.
+    fn begin(&self) {
+        self.seen.set(self.seen.get().max(Seen::Begun));
+    }
+
+    fn leave(&self) -> Result<(), BoxError> {
+        if self.signed_by.as_ref().is_some_and(|(clock, latest)| clock.now() > *latest) {
+            return Err(SignedTooLate.into());
+        }
+        self.seen.set(Seen::Left);
+        Ok(())
     }
 }
 
@@ -66,7 +75,7 @@ impl Intercept for Guard {
         _: &BeforeSerializationInterceptorContextRef<'_>,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let _ = SENDING.try_with(|sending| sending.seen.set(Seen::Begun));
+        let _ = SENDING.try_with(Sending::begin);
         Ok(())
     }
 
@@ -78,14 +87,7 @@ impl Intercept for Guard {
         _: &RuntimeComponents,
         _: &mut ConfigBag,
     ) -> Result<(), BoxError> {
-        let leave = |sending: &Sending| {
-            if sending.is_late() {
-                return Err(SignedTooLate.into());
-            }
-            sending.seen.set(Seen::Left);
-            Ok(())
-        };
-        SENDING.try_with(leave).unwrap_or(Ok(()))
+        SENDING.try_with(Sending::leave).unwrap_or(Ok(()))
     }
 
     /// Looks at the bytes of the answer after the SDK has read it. A refused answer proves nothing.
@@ -115,7 +117,6 @@ mod tests {
     use crate::clock::Clock;
     use crate::protocol::condition::{Action, ConditionalWrite};
     use crate::protocol::item::Attributes;
-    use aws_credential_types::provider::{ProvideCredentials, future::ProvideCredentials as ProvideFuture};
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{Config, Credentials, Region};
     use std::collections::HashMap;
@@ -123,18 +124,6 @@ mod tests {
     use std::time::Duration;
 
     const MINUTE: Duration = Duration::from_mins(1);
-
-    #[derive(Debug)]
-    struct NeverLoaded;
-
-    impl ProvideCredentials for NeverLoaded {
-        fn provide_credentials<'a>(&'a self) -> ProvideFuture<'a>
-        where
-            Self: 'a,
-        {
-            ProvideFuture::new(std::future::pending())
-        }
-    }
 
     fn is_too_late(error: &(dyn Error + 'static)) -> bool {
         error.is::<super::SignedTooLate>() || error.source().is_some_and(is_too_late)
@@ -152,6 +141,17 @@ mod tests {
         }
     }
 
+    #[test]
+    fn only_a_request_that_was_seen_and_never_left_is_known_to_be_here() {
+        let sending = super::Sending::new(None);
+        assert!(!sending.never_left(), "it may have left unseen");
+        sending.begin();
+        assert!(sending.never_left());
+        sending.leave().expect("in time");
+        sending.begin();
+        assert!(!sending.never_left());
+    }
+
     /// They are wrong settings. To take them for lost answers would leave each change unknown.
     #[tokio::test(start_paused = true)]
     async fn a_request_without_a_region_credentials_or_an_account_was_not_applied() {
@@ -164,16 +164,12 @@ mod tests {
         without_region.set_region(None);
         let mut without_credentials = complete();
         without_credentials.set_credentials_provider(None);
-        let slow = complete().credentials_provider(NeverLoaded);
         let without_account = complete().account_id_endpoint_mode("required".parse().expect("a mode"));
-        for (missing, config) in [
-            ("region", without_region),
-            ("credentials", without_credentials),
-            ("credentials in time", slow),
-            ("account", without_account),
-        ] {
+        for (missing, config) in
+            [("region", without_region), ("credentials", without_credentials), ("account", without_account)]
+        {
             let sender = Sender::new(&Client::from_conf(config.build()));
-            let send = Send { timeout: Duration::from_secs(1), signed_by: sender.clock.now() + MINUTE, mismatches: 0 };
+            let send = Send { timeout: MINUTE, signed_by: sender.clock.now() + MINUTE, mismatches: 0 };
             let outcome = sender.transact(Vec::new(), "token".to_owned(), send).await;
             assert!(matches!(outcome, SendOutcome::NotApplied(_)), "no {missing}: {outcome:?}");
         }

@@ -291,13 +291,13 @@ impl Sender {
         let (sent, before) = (Instant::now(), *self.connections());
         let mut sending = pin!(SENDING.scope(Sending::new(signed_by), answer));
         let answer = tokio::time::timeout(timeout, sending.as_mut()).await;
-        let never_left = sending.take_value().is_some_and(|sending| sending.never_left());
         let Ok(answer) = answer else {
-            // Dropping the send closes its connection.
+            // Dropping the send closes its connection. If it waited for credentials, it counts as lost all the same, so
+            // that the next one waits longer for them.
             self.connections().is_broken = true;
-            let proof = if never_left { SendOutcome::NotApplied } else { SendOutcome::Unknown };
-            return proof(no_answer(timeout));
+            return SendOutcome::Unknown(no_answer(timeout));
         };
+        let never_left = sending.take_value().is_some_and(|sending| sending.never_left());
         let mut connections = self.connections();
         match &answer {
             Ok(_) | Err(SdkError::ServiceError(_)) => {
