@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn only_a_request_that_was_seen_and_never_left_is_known_to_be_here() {
+    fn a_request_never_left_only_if_the_guard_saw_it_begin_and_not_leave() {
         let sending = super::Sending::new(None);
         assert!(!sending.never_left(), "it may have left unseen");
         sending.begin();
