@@ -19,6 +19,11 @@ impl Total {
         *self.0.entry(name).or_default() += more;
     }
 
+    /// Whether this happened.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.get(name).is_some_and(|count| *count > 0)
+    }
+
     /// Asserts that unknown is true to its name: some of these changes have landed, others have not.
     pub fn assert_unknown_is_worth_its_name(&self) {
         let landed = self["unknownThatLanded"];

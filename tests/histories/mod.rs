@@ -9,4 +9,5 @@ mod lists;
 mod mappings;
 mod mixed;
 mod orders;
+mod programs;
 mod scene;

@@ -91,7 +91,7 @@ impl fmt::Display for Fault {
 }
 
 /// How often each thing happens to a request, in thousandths.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Rates {
     /// [`Fault::Dropped`].
     pub dropped: u32,

@@ -1,0 +1,175 @@
+//! Edits in programs, and what each leaves of an item by the words of its documentation alone.
+
+use super::values::{Item, canonical};
+use bigdecimal::BigDecimal;
+use serde_json::{Value, json};
+
+/// A path of names.
+pub type Path = Vec<String>;
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Clause {
+    Add(Path, String, Within),
+    Set(Path, Value),
+    Remove(Path),
+    Stamp(String, Value),
+    /// The attribute follows from the range of the number: up to this one, or above.
+    Bands(String, Path, i64, Value, Value),
+    OnlyIf(Path, Value),
+    AtMost(Path, Value),
+    With(Path),
+    Without(Path),
+    Changed,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Within {
+    Any,
+    Result(i64, i64),
+    Before(String, String),
+}
+
+/// An edit. `seen`: at the version that the client knows, if it knows one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Edit {
+    pub clauses: Vec<Clause>,
+    pub seen: bool,
+}
+
+/// Why an item refuses an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    NotANumber,
+    OutOfRange,
+    NotAsDemanded,
+    Unchanged,
+}
+
+impl Clause {
+    /// The path that it writes to.
+    pub fn writes(&self) -> Option<Path> {
+        match self {
+            Clause::Add(path, ..) | Clause::Set(path, _) | Clause::Remove(path) => Some(path.clone()),
+            Clause::Stamp(name, _) | Clause::Bands(name, ..) => Some(vec![name.clone()]),
+            _ => None,
+        }
+    }
+}
+
+impl Edit {
+    /// The item after this edit, by the words of its documentation alone. Otherwise the reasons for which an item such as
+    /// this one refuses it.
+    pub fn applied(&self, item: &Item) -> Result<Item, Vec<Why>> {
+        let (mut next, mut whys, mut adds) = (item.clone(), Vec::new(), false);
+        let (mut asks_for_change, mut changes) = (false, false);
+        let demand = |is_met: bool, whys: &mut Vec<Why>| {
+            if !is_met {
+                whys.push(Why::NotAsDemanded);
+            }
+        };
+        for clause in &self.clauses {
+            match clause {
+                Clause::Add(path, by, within) => {
+                    adds = true;
+                    let Some(before) = number(value_at(item, path)) else {
+                        whys.push(Why::NotANumber);
+                        continue;
+                    };
+                    let by: BigDecimal = by.parse().expect("a number");
+                    let after = &before + &by;
+                    let is_within = match within {
+                        Within::Any => BigDecimal::from(i64::MIN) <= after && after <= BigDecimal::from(i64::MAX),
+                        Within::Result(low, high) => {
+                            BigDecimal::from(*low) <= after && after <= BigDecimal::from(*high)
+                        }
+                        Within::Before(low, high) => {
+                            let [low, high] = [low, high].map(|text| text.parse::<BigDecimal>().expect("a number"));
+                            low <= before && before <= high
+                        }
+                    };
+                    if !is_within {
+                        whys.push(Why::OutOfRange);
+                    }
+                    set(&mut next, path, json!({"N": after.normalized().to_plain_string()}));
+                }
+                Clause::Set(path, value) => {
+                    demand(has_parent(item, path), &mut whys);
+                    changes |= value_at(item, path) != Some(&canonical(value));
+                    set(&mut next, path, canonical(value));
+                }
+                Clause::Remove(path) => {
+                    demand(has_parent(item, path), &mut whys);
+                    changes |= value_at(item, path).is_some();
+                    remove(&mut next, path);
+                }
+                Clause::Stamp(name, value) => set(&mut next, std::slice::from_ref(name), canonical(value)),
+                Clause::Bands(name, path, up_to, low, high) => {
+                    let after = number(value_at(&next, path));
+                    let value = if after.is_some_and(|after| after <= BigDecimal::from(*up_to)) { low } else { high };
+                    set(&mut next, std::slice::from_ref(name), canonical(value));
+                }
+                Clause::OnlyIf(path, value) => demand(value_at(item, path) == Some(&canonical(value)), &mut whys),
+                Clause::AtMost(path, most) => {
+                    let is_met = value_at(item, path).is_none_or(|value| is_at_most(value, most));
+                    demand(is_met, &mut whys);
+                }
+                Clause::With(path) => demand(value_at(item, path).is_some(), &mut whys),
+                Clause::Without(path) => demand(value_at(item, path).is_none(), &mut whys),
+                Clause::Changed => asks_for_change = true,
+            }
+        }
+        if asks_for_change && !adds && !changes {
+            whys.push(Why::Unchanged);
+        }
+        if whys.is_empty() { Ok(next) } else { Err(whys) }
+    }
+}
+
+fn value_at<'a>(item: &'a Item, path: &[String]) -> Option<&'a Value> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(item.get(first)?, |value, name| value["M"].get(name))
+}
+
+fn place_at<'a>(item: &'a mut Item, path: &[String]) -> Option<&'a mut serde_json::Map<String, Value>> {
+    let mut map = item.get_mut(path.first()?)?.get_mut("M")?;
+    for name in &path[1..path.len() - 1] {
+        map = map.get_mut(name)?.get_mut("M")?;
+    }
+    map.as_object_mut()
+}
+
+fn number(value: Option<&Value>) -> Option<BigDecimal> {
+    value?["N"].as_str()?.parse().ok()
+}
+
+fn has_parent(item: &Item, path: &[String]) -> bool {
+    path.len() == 1 || value_at(item, &path[..path.len() - 1]).is_some_and(|parent| parent.get("M").is_some())
+}
+
+fn set(item: &mut Item, path: &[String], value: Value) {
+    if let [name] = path {
+        item.insert(name.clone(), value);
+    } else if let Some(map) = place_at(item, path) {
+        map.insert(path[path.len() - 1].clone(), value);
+    }
+}
+
+fn remove(item: &mut Item, path: &[String]) {
+    if let [name] = path {
+        item.remove(name);
+    } else if let Some(map) = place_at(item, path) {
+        map.remove(&path[path.len() - 1]);
+    }
+}
+
+/// As `DynamoDB` compares: numbers by value, texts and bytes byte by byte, and nothing else.
+fn is_at_most(value: &Value, most: &Value) -> bool {
+    let bytes = |value: &Value| aws_smithy_types::base64::decode(value["B"].as_str()?).ok();
+    match (number(Some(value)), number(Some(most))) {
+        (Some(value), Some(most)) => value <= most,
+        _ => match (value["S"].as_str(), most["S"].as_str()) {
+            (Some(value), Some(most)) => value <= most,
+            _ => bytes(value).zip(bytes(most)).is_some_and(|(value, most)| value <= most),
+        },
+    }
+}

@@ -1,0 +1,359 @@
+//! Judges what the clients of a program were told: by the states that the rows really had, and, without these, by a judge
+//! that knows no Fencepost.
+
+use super::edits::Edit;
+use super::kinds::KINDS;
+use super::plan::{Op, Row};
+use super::rows::{Ended, Facts, Rows, State, breaks_the_row};
+use super::told::{Decision, Does, Note, Outcome, Shown};
+use super::values::Item;
+use crate::harness::faults::Applied;
+use crate::harness::states::version;
+use crate::harness::total::Total;
+use crate::histories::history::{self, Claim, contradiction};
+use crate::histories::scene::TTL;
+use fencepost::ItemVersion;
+use fencepost_test::{Fault, Outcome as Heard, Sent};
+use judges::linearizable::Seen;
+use judges::register::{self, SeenOf};
+use std::hash::{Hash, Hasher};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A write that changed items: the rows with their states before and after.
+struct Effect<'a> {
+    write: usize,
+    applied: &'a Applied,
+    changes: Vec<(Row, Option<&'a Item>, &'a State)>,
+}
+
+impl Does {
+    /// The item that it leaves of this one. `Err` if it cannot be applied to it.
+    fn leaves(&self, before: Option<&Item>) -> Result<Option<Item>, ()> {
+        match (self, before) {
+            (Does::Write(item), _) => Ok(Some(item.clone())),
+            (Does::Delete, Some(_)) => Ok(None),
+            (Does::Edit(edit), Some(before)) => edit.applied(before).map(Some).map_err(drop),
+            (Does::Check, before) => Ok(before.cloned()),
+            (Does::Delete | Does::Edit(_), None) | (Does::Impossible, _) => Err(()),
+        }
+    }
+}
+
+pub const UNKNOWN: &str = "unknown without a lost answer";
+
+impl Ended {
+    /// The broken promises.
+    pub fn violations(&self) -> Vec<String> {
+        let rows = Rows::of(self);
+        let effects = self.effects(&rows);
+        let mut found = self.not_read_back.clone();
+        for note in &self.notes {
+            let mine: Vec<_> = effects.iter().filter(|effect| effect.applied.op == note.number).collect();
+            found.extend(self.check(note, &mine, &rows).map(|why| format!("{why}: {note:?}")));
+        }
+        found.extend(self.rows.iter().flat_map(|row| breaks_the_row(*row, &rows.0[row])));
+        found.extend(self.breaks_a_key(&effects));
+        found
+    }
+
+    /// The decision whose whole value the last write to this row left.
+    pub fn left_whole(&self, row: Row) -> Option<u64> {
+        let rows = Rows::of(self);
+        let last = rows.0[&row].last()?;
+        let by = last.item.as_ref()?.get(&KINDS[row.kind].by())?["N"].as_str()?.parse().ok()?;
+        let note = self.notes.iter().find(|note| note.number == last.op)?;
+        let wrote = |one: &Decision| {
+            one.id == by && one.does.iter().any(|(of, does)| *of == row && matches!(does, Does::Write(_)))
+        };
+        note.decisions.iter().any(wrote).then_some(by)
+    }
+
+    /// What the clients were told, in numbers.
+    pub fn outcomes(&self) -> Total {
+        let mut total = Total::default();
+        for note in &self.notes {
+            total.count(
+                match note.told.outcome {
+                    Outcome::Applied => "toldApplied",
+                    Outcome::Refused => "toldRefusedOrSeen",
+                    Outcome::Replayed(_) => "toldReplayed",
+                    Outcome::Failed(_) => "toldFailed",
+                    Outcome::Unknown(_) => "unknown",
+                    Outcome::Dropped => "dropped",
+                },
+                1,
+            );
+        }
+        let lost = |sent: &&Sent| !sent.is_read() && sent.executed() > 0 && !sent.is_acknowledged();
+        total.count("lostAnswers", self.log.iter().filter(lost).count());
+        total
+    }
+
+    /// The objections of the judge that knows no Fencepost. Versions say nothing where rows are removed.
+    pub fn judged(&self) -> Vec<String> {
+        let rows = Rows::of(self);
+        let effects = self.effects(&rows);
+        self.rows.iter().filter_map(|row| register::judge(None, self.seen(*row, &rows, &effects)).err()).collect()
+    }
+
+    fn effects<'a>(&'a self, rows: &'a Rows) -> Vec<Effect<'a>> {
+        let mut effects = Vec::new();
+        for (write, applied) in self.applied.iter().enumerate() {
+            let changes = self.rows.iter().filter_map(|row| {
+                let now = rows.0[row].iter().find(|state| state.write == write)?;
+                let before = rows.before(*row, write).and_then(|state| state.item.as_ref());
+                (now.item.as_ref() != before).then_some((*row, before, now))
+            });
+            let changes = changes.collect::<Vec<_>>();
+            if !changes.is_empty() {
+                effects.push(Effect { write, applied, changes });
+            }
+        }
+        effects
+    }
+
+    /// The mistake in what a client was told, if any.
+    fn check(&self, note: &Note, effects: &[&Effect<'_>], rows: &Rows) -> Option<String> {
+        let Note { told, began, ended, decisions, .. } = note;
+        let during = (*began, *ended);
+        // Where rows vanish, a second copy of a create may create the row again.
+        let is_again = |effect: &Effect<'_>, first: &Effect<'_>| {
+            effect.changes.iter().all(|(row, before, now)| {
+                let same = |(of, _, then): &(Row, Option<&Item>, &State)| of == row && then.item == now.item;
+                before.is_none() && Facts::of(row.kind).vanish(row.kind) && first.changes.iter().any(same)
+            })
+        };
+        let first = effects.first();
+        let mine: Vec<_> = effects
+            .iter()
+            .filter(|one| first.is_some_and(|first| one.write == first.write || !is_again(one, first)))
+            .collect();
+        let applied: Vec<_> = mine.iter().map(|effect| effect.applied).collect();
+        let writes = |does: &Does| !matches!(does, Does::Check);
+        let touches = |row: &Row, at: &ItemVersion| {
+            rows.0[row].iter().any(|state| state.op == note.number && state.at == Some(*at))
+        };
+        let changes_nothing = || {
+            let decision = decisions.iter().find(|one| Some(one.id) == told.decision);
+            decision.is_none_or(|one| one.does.iter().all(|(_, does)| !writes(does) || matches!(does, Does::Edit(_))))
+        };
+        let claim = match &told.outcome {
+            Outcome::Applied if applied.is_empty() && changes_nothing() => Claim::Nothing,
+            Outcome::Applied => Claim::Applied,
+            Outcome::Refused | Outcome::Failed(_) => Claim::NotApplied,
+            Outcome::Replayed(_) | Outcome::Unknown(_) | Outcome::Dropped => Claim::Nothing,
+        };
+        // A second copy of what was refused is the one exception of a refusal, and none of a failure.
+        let may_land = told.outcome == Outcome::Refused;
+        if let Some(why) = contradiction(claim, during, &applied, may_land) {
+            return Some(why.to_owned());
+        }
+        for effect in &mine {
+            let explains = |decision: &&Decision| {
+                told.decision.is_none_or(|id| id == decision.id)
+                    && effect.changes.iter().all(|(row, before, now)| {
+                        let does = decision.does.iter().find(|(of, _)| of == row);
+                        does.is_some_and(|(_, does)| does.leaves(*before) == Ok(now.item.clone()))
+                    })
+            };
+            let Some(decision) = decisions.iter().find(explains) else {
+                let did: Vec<_> = effect.changes.iter().map(|(row, before, now)| (row, before, &now.item)).collect();
+                return Some(format!("no decision explains what was done, {did:?}"));
+            };
+            for look in decision.looks.iter().filter(|look| look.is_certain) {
+                let rests = decision.does.iter().any(|(row, does)| *row == look.row && !matches!(does, Does::Edit(_)));
+                let before = rows.before(look.row, effect.write).and_then(|state| state.item.as_ref());
+                if rests && before != look.item.as_ref() {
+                    return Some(format!("applied to another state than the decision saw, {:?}", look.row));
+                }
+                if !rows.shows(look, (*began, effect.applied.time)) {
+                    return Some(format!("decided on an old state of {:?}", look.row));
+                }
+            }
+        }
+        for (row, at) in &told.made {
+            if !touches(row, at) && told.outcome == Outcome::Applied {
+                return Some(format!("told a version that it did not make, {row:?} {at:?}"));
+            }
+        }
+        if told.outcome == Outcome::Refused
+            && let Some(last) = decisions.last().filter(|_| told.shown.is_empty())
+        {
+            if let Some(look) = last.looks.iter().find(|look| look.is_certain && !rows.shows(look, during)) {
+                return Some(format!("refused or kept by an old state of {:?}", look.row));
+            }
+        }
+        // An edit may show later changes too, but never more than there were when it ended.
+        let untrue = told.shown.iter().find(|shown| !rows.shows(shown, during));
+        if let Some(shown) = untrue {
+            return Some(format!("told a state that never was during its call, {:?}", shown.row));
+        }
+        if told.not_at.is_some() && told.shown.iter().any(|shown| shown.at == told.not_at) {
+            return Some("refused as a conflict at the very version that it demanded".to_owned());
+        }
+        if let (Some(why), [Shown { item: Some(item), .. }]) = (told.why, &told.shown[..]) {
+            let edit = decisions.iter().find_map(|one| {
+                one.does.iter().find_map(|(_, does)| if let Does::Edit(edit) = does { Some(edit) } else { None })
+            })?;
+            match edit.applied(item) {
+                Ok(_) => return Some("an edit was refused whose conditions hold".to_owned()),
+                Err(whys) if !whys.contains(&why) => return Some(format!("refused as {why:?}, and not for {whys:?}")),
+                Err(_) => {}
+            }
+        }
+        self.is_needless(note)
+    }
+
+    /// Whether the outcome is one that nothing has caused.
+    fn is_needless(&self, note: &Note) -> Option<String> {
+        let sent: Vec<_> = self.log.iter().filter(|sent| sent.request.op == note.number).collect();
+        let kinds: Vec<_> = note.decisions.iter().flat_map(|one| &one.does).map(|(row, _)| row.kind).collect();
+        let has = |text: &str| kinds.iter().any(|kind| KINDS[*kind].table() == text);
+        match &note.told.outcome {
+            Outcome::Unknown(why) => {
+                let is_late =
+                    note.ended - note.began + Duration::from_millis(200) >= Duration::from_millis(note.within);
+                let is_excused = is_late || self.program.rates.frozen > 0 || sent.iter().any(|sent| excuses(sent));
+                (!is_excused).then(|| format!("{UNKNOWN}, {why}"))
+            }
+            Outcome::Failed(failure) => {
+                let kind = failure.split([' ', '{']).next().unwrap_or_default();
+                let was_denied = sent.iter().any(|sent| sent.fault == Some(Fault::Denied));
+                let may_be = match kind {
+                    "Contention" | "Unavailable" => true,
+                    "Fenced" => true,
+                    "Rejected" => was_denied || has("PlayLarge"),
+                    "TooLarge" => has("PlayLarge"),
+                    "InvalidRecord" => note.is_odd,
+                    "InvalidTransaction" => matches!(note.op, Op::Transact(_) | Op::Once(..)),
+                    "EditRefused" => matches!(note.op, Op::Transact(_) | Op::Once(..)),
+                    _ => false,
+                };
+                (!may_be).then(|| format!("failed for no reason, {failure}"))
+            }
+            _ => None,
+        }
+    }
+
+    /// A claim has one effect.
+    fn breaks_a_key(&self, effects: &[Effect<'_>]) -> Option<String> {
+        let claim = |note: &Note| if let Op::Once(claim, _) = note.op { Some(claim) } else { None };
+        (0..2).find_map(|of| {
+            let ops: Vec<_> =
+                self.notes.iter().filter(|note| claim(note) == Some(of)).map(|note| note.number).collect();
+            let count = effects.iter().filter(|effect| ops.contains(&effect.applied.op)).count();
+            (count > 1).then(|| format!("{}: {count} effects of one idempotency key, {of}", history::APPLIED_TWICE))
+        })
+    }
+
+    /// The clients' view of one row.
+    fn seen(&self, row: Row, rows: &Rows, effects: &[Effect<'_>]) -> Vec<SeenOf<Val>> {
+        let facts = Facts::of(row.kind);
+        let judged = |at: ItemVersion| (facts.deletes != "Remove").then(|| version(at));
+        let mut seen = Vec::new();
+        for note in &self.notes {
+            let [began, ended] = [note.began, note.ended].map(Instant::into_std);
+            let mut push = |op, told| seen.push(Seen { client: note.client, began, ended, op, told });
+            let mine: Vec<_> = effects.iter().filter(|effect| effect.applied.op == note.number).collect();
+            let is_sure = note.told.outcome == Outcome::Applied;
+            let decided = note.told.decision.and_then(|id| note.decisions.iter().find(|one| one.id == id));
+            if let (true, Some(decision)) = (is_sure, decided) {
+                for (_, does) in decision.does.iter().filter(|(of, _)| *of == row) {
+                    let look = decision.looks.iter().find(|look| look.row == row).and_then(|look| look.item.clone());
+                    let made = note.told.made.iter().find(|(of, _)| *of == row).and_then(|(_, at)| judged(*at));
+                    match op_of(does, look) {
+                        Some(register::Op::Read) | None => {}
+                        Some(op) => push(op, Some(register::Told::Done(made))),
+                    }
+                }
+                // Copies of a create where rows vanish.
+                for again in mine.iter().skip(1) {
+                    seen.extend(again.changes.iter().filter(|(of, ..)| *of == row).map(|(_, _, now)| put(now)));
+                }
+            } else {
+                for (_, before, now) in mine.iter().flat_map(|effect| &effect.changes).filter(|(of, ..)| *of == row) {
+                    let op = match (before, &now.item) {
+                        (Some(from), Some(to)) => {
+                            register::Op::CompareAndSet { from: Val((*from).clone()), to: Val(to.clone()) }
+                        }
+                        (None, Some(to)) => register::Op::Create(Val(to.clone())),
+                        _ => register::Op::Delete,
+                    };
+                    push(op, None);
+                }
+                // A batch may name a row twice.
+                if let Some(shown) = note.told.shown.iter().find(|shown| shown.row == row) {
+                    let shown = shown
+                        .item
+                        .clone()
+                        .map(|item| register::Shown { value: Val(item), at: shown.at.and_then(judged) });
+                    push(register::Op::Read, Some(register::Told::Saw(shown)));
+                }
+            }
+        }
+        for purge in rows.0[&row].iter().filter(|state| state.op == TTL) {
+            let began = purge.time.into_std();
+            let gone = |nanos, op| {
+                let began = began + Duration::from_nanos(nanos);
+                Seen { client: 1 << 32, began, ended: began, op, told: Some(register::Told::Done(None)) }
+            };
+            seen.extend([gone(0, register::Op::Put(None)), gone(1, register::Op::Purge)]);
+        }
+        seen
+    }
+}
+
+fn put(now: &State) -> SeenOf<Val> {
+    let began = now.time.into_std();
+    let op = register::Op::Put(now.item.clone().map(Val));
+    Seen { client: (1 << 33) + now.write as u64, began, ended: began, op, told: Some(register::Told::Done(None)) }
+}
+
+fn op_of(does: &Does, look: Option<Item>) -> Option<register::Op<Val>> {
+    Some(match (does, look) {
+        (Does::Write(to), Some(from)) => register::Op::CompareAndSet { from: Val(from), to: Val(to.clone()) },
+        (Does::Write(to), None) => register::Op::Create(Val(to.clone())),
+        (Does::Delete, _) => register::Op::Delete,
+        (Does::Edit(edit), _) => register::Op::Add(edit.clone()),
+        (Does::Check | Does::Impossible, _) => return None,
+    })
+}
+
+/// Whether a request may have left its client without knowledge.
+fn excuses(sent: &Sent) -> bool {
+    let loses = |fault: Fault| {
+        !matches!(
+            fault,
+            Fault::SecondCopy
+                | Fault::CopiedAfter(_)
+                | Fault::TransactionConflict
+                | Fault::TokensForgotten
+                | Fault::MixedReasons
+                | Fault::Unprocessed
+                | Fault::Conflict
+        )
+    };
+    let is_error = matches!(&sent.heard, Some((_, Heard::Error(500.., _))) | None);
+    is_error || sent.fault.is_some_and(loses)
+}
+
+/// The item of the register that the judge knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Val(Item);
+
+impl Hash for Val {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for (name, value) in &self.0 {
+            (name, value.to_string()).hash(state);
+        }
+    }
+}
+
+impl register::Value for Val {
+    type Amount = Edit;
+
+    fn plus(&self, edit: &Edit) -> Option<Self> {
+        edit.applied(&self.0).ok().map(Val)
+    }
+}

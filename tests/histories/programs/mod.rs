@@ -1,0 +1,225 @@
+//! Programs over the whole public surface, drawn at random and played under every fault.
+//!
+//! [`plan`] draws a program, [`play`] plays it on the types of [`records`], and [`judge`] compares what the clients were
+//! told with what happened. A broken program is made smaller before it is printed.
+
+use super::history::{By, History};
+use super::scene::{Scene, TTL, work_together};
+use crate::harness::engine::{Asked, Engine, Step, store};
+use crate::harness::faults::{Applied, Broken, Touched, network_that_breaks};
+use crate::harness::total::Total;
+use kinds::{KINDS, key_of};
+use plan::{Op, Program, Row};
+use play::{LEADERS, LEASES, Own, Player, RECORDS};
+use rows::{Ended, ends_at};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, SystemTime};
+use tokio::time::{Instant, sleep};
+
+mod edits;
+mod judge;
+mod kinds;
+mod leases;
+mod plan;
+mod play;
+mod records;
+mod rows;
+mod single;
+mod surface;
+mod told;
+mod values;
+mod writing;
+
+/// A finished program, with how often it played each operation and option.
+struct Programs {
+    ended: Ended,
+    played: BTreeMap<&'static str, usize>,
+}
+
+/// The rows that a program names.
+fn rows_of(program: &Program) -> Vec<Row> {
+    let of_op = |op: &Op| match op {
+        Op::Get(row)
+        | Op::List(row, _)
+        | Op::Create(row, _)
+        | Op::Update(row, _)
+        | Op::UpdateAt(row, _)
+        | Op::DeleteAt(row)
+        | Op::Delete(row)
+        | Op::Edit(row, _)
+        | Op::OneShots(row, _)
+        | Op::Lease(plan::LeaseOp::WhileHeld(row)) => vec![*row],
+        Op::GetMany(rows) => rows.clone(),
+        Op::Transact(of) | Op::Once(_, of) => of.rows.iter().map(|(row, ..)| *row).collect(),
+        Op::Lease(_) | Op::Newest(_) => Vec::new(),
+    };
+    let rows: BTreeSet<_> =
+        program.clients.iter().flat_map(|client| &client.tasks).flat_map(|task| of_op(&task.op)).collect();
+    // A listing shows both rows of its partition.
+    let kinds: BTreeSet<_> = rows.iter().map(|row| row.kind).collect();
+    kinds.into_iter().flat_map(|kind| [0, 1].map(|key| Row { kind, key })).collect()
+}
+
+/// Creates the tables of all kinds.
+fn tables(engine: &Engine) {
+    for kind in KINDS {
+        let (names, kinds) = kind.key();
+        let parts = || names.iter().zip(kinds.chars());
+        let role = |(name, role): (&&str, &str)| json!({"AttributeName": name, "KeyType": role});
+        let mut attributes: Vec<_> =
+            parts().map(|(name, of)| json!({"AttributeName": name, "AttributeType": of.to_string()})).collect();
+        let mut table = json!({
+            "TableName": kind.table(),
+            "KeySchema": names.iter().zip(["HASH", "RANGE"]).map(role).collect::<Vec<_>>(),
+            "BillingMode": "PAY_PER_REQUEST",
+        });
+        if kind.table() == "PlaySortedText" {
+            attributes.push(json!({"AttributeName": "n", "AttributeType": "N"}));
+            let schema =
+                [json!({"AttributeName": "id", "KeyType": "HASH"}), json!({"AttributeName": "n", "KeyType": "RANGE"})];
+            table["LocalSecondaryIndexes"] =
+                json!([{"IndexName": "byN", "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}]);
+        }
+        table["AttributeDefinitions"] = json!(attributes);
+        engine.raw("CreateTable", &table);
+    }
+    for (table, key) in [(LEASES, "leaseKey"), (LEADERS, "shard"), (RECORDS, "recordId")] {
+        engine.create_table(table, key);
+    }
+}
+
+impl Programs {
+    /// Plays a program to its end, on rows of its own.
+    async fn of(engine: &Engine, program: &Program, broken: Broken) -> Self {
+        static RUNS: AtomicU64 = AtomicU64::new(0);
+        let name = format!("{}-{}", program.seed, RUNS.fetch_add(1, Relaxed));
+        let network = network_that_breaks(engine, program.rates, broken, fastrand::Rng::with_seed(program.seed));
+        let scene = Scene::new(program.seed, name, network, Own::default());
+        let rows = rows_of(program);
+        let ttl = tokio::spawn(act_as_ttl(scene.clone(), rows.clone(), program.ttl));
+        let players = program.clients.iter().zip(0..).map(|(client, number)| {
+            let player = Player::new(&scene, number, client);
+            player.work(client.tasks.clone())
+        });
+        work_together(players.collect::<Vec<_>>().into_iter()).await;
+        ttl.abort();
+        let (applied, notes, log) = (scene.network.applied().clone(), scene.take_done(), scene.network.log());
+        let program = program.clone();
+        let mut ended =
+            Ended { program, scene: scene.name.clone(), rows, applied, notes, log, not_read_back: Vec::new() };
+        let calm = store(&engine.client(), || SystemTime::UNIX_EPOCH + super::scene::EPOCH, || 7);
+        for row in &ended.rows {
+            let by = ended.left_whole(*row);
+            ended
+                .not_read_back
+                .extend(KINDS[row.kind].reads_back(&calm, *row, key_of(*row, &scene.name).0, by, &scene).await);
+        }
+        Programs { ended, played: std::mem::take(&mut *scene.played.lock().expect("no panic")) }
+    }
+
+    /// Plays a program and judges it.
+    fn judge(engine: &Engine, program: &Program, broken: Broken, by: By) -> Result<Total, String> {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
+        let runtime = runtime.map_err(|error| error.to_string())?;
+        engine.take_log();
+        let ended = runtime.block_on(Self::of(engine, program, broken));
+        let mut found = if by == By::All { ended.ended.violations() } else { Vec::new() };
+        if found.is_empty() {
+            found = ended.ended.judged();
+        }
+        if found.is_empty() { Ok(ended.total()) } else { Err(found.join("; ")) }
+    }
+}
+
+/// What a violation is, without its circumstances.
+fn kind_of(why: &str) -> &str {
+    why.split([':', ',']).next().unwrap_or(why)
+}
+
+impl History for Programs {
+    const TABLES: &'static [(&'static str, &'static str)] = &[];
+    const SAMPLE: u64 = 300;
+
+    async fn play(engine: &Engine, seed: u64, broken: Broken) -> Self {
+        Self::of(engine, &Program::of(seed), broken).await
+    }
+
+    fn fill(engine: Engine) -> Engine {
+        tables(&engine);
+        engine
+    }
+
+    /// A broken program is made smaller, as long as it breaks in the same way.
+    fn run(engine: &Engine, seed: u64, broken: Broken, by: By) -> Result<Total, String> {
+        let mut program = Program::of(seed);
+        let mut why = match Self::judge(engine, &program, broken, by) {
+            Err(why) if broken == Broken::Nothing => why,
+            outcome => return outcome,
+        };
+        let breaks = |program: &Program, why: &str| {
+            let also = Self::judge(engine, program, broken, by).err().filter(|also| kind_of(also) == kind_of(why))?;
+            Some((program.clone(), also))
+        };
+        while let Some(smaller) = program.smaller().iter().find_map(|smaller| breaks(smaller, &why)) {
+            (program, why) = smaller;
+        }
+        Err(format!("{why}\n{program}"))
+    }
+
+    fn violations(&self, _: &Engine, _: &[Asked]) -> Vec<String> {
+        self.ended.violations()
+    }
+
+    fn judged(&self) -> Vec<String> {
+        self.ended.judged()
+    }
+
+    fn total(&self) -> Total {
+        let mut total = Total::of(&[("histories", 1), ("requests", self.ended.log.len())]);
+        for (name, count) in &self.played {
+            total.count(name, *count);
+        }
+        let kinds: BTreeSet<_> = self.ended.rows.iter().map(|row| row.kind).collect();
+        kinds.into_iter().flat_map(surface::options_of).for_each(|option| total.count(option, 1));
+        total += self.ended.outcomes();
+        total
+    }
+
+    fn assert_enough_happened(total: &Total) {
+        let unplayed: Vec<_> = surface::ALL.iter().filter(|name| !total.has(name)).collect();
+        assert!(unplayed.is_empty(), "no program plays these: {unplayed:?}");
+        let some =
+            total.least(&["toldApplied", "toldRefusedOrSeen", "toldReplayed", "toldFailed", "unknown", "dropped"]);
+        assert!(some > 0, "something never happened: {total}");
+    }
+}
+
+/// Removes rows that have ended.
+async fn act_as_ttl(scene: Arc<play::Scene>, rows: Vec<Row>, every: u64) {
+    loop {
+        sleep(Duration::from_millis(1 + scene.network.below(every))).await;
+        for row in &rows {
+            let (engine, table, key) = (&scene.network.engine, KINDS[row.kind].table(), key_of(*row, &scene.name).1);
+            if ends_at(row.kind, &engine.row_at(table, &key)).is_some_and(|end| end < scene.now()) {
+                engine.raw("DeleteItem", &json!({"TableName": table, "Key": key}));
+                let step = Step { action: "DeleteItem", table: table.to_owned(), id: String::new(), key };
+                let rows = vec![Touched { step, row: Value::Null }];
+                scene.network.applied().push(Applied {
+                    op: TTL,
+                    time: Instant::now(),
+                    rows,
+                    is_copy_of_refused: false,
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn programs_over_the_whole_surface_are_told_the_truth() {
+    Programs::holds();
+}

@@ -1,0 +1,395 @@
+//! A program: a seed and the operations of its clients. It knows no type and no method of Fencepost, so that another
+//! surface needs another interpreter and no other program.
+
+use super::edits::{Clause, Edit, Within};
+use super::kinds::KINDS;
+use super::values::Draw;
+use crate::histories::scene::{STORM, rates};
+use fencepost_test::Rates;
+use serde_json::{Value, json};
+use std::fmt;
+
+/// The row with this key in the table of this kind.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Row {
+    pub kind: usize,
+    pub key: u8,
+}
+
+impl fmt::Debug for Row {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}#{}", KINDS[self.kind].table(), self.key)
+    }
+}
+
+/// A program.
+#[derive(Clone)]
+pub struct Program {
+    pub seed: u64,
+    pub rates: Rates,
+    /// Whether TTL removes rows as soon as they have ended, and how often it looks, in milliseconds.
+    pub ttl: u64,
+    pub clients: Vec<Client>,
+}
+
+/// A client and its work, one task after the other.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub remembers: bool,
+    pub few_attempts: bool,
+    pub tasks: Vec<Task>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Task {
+    pub op: Op,
+    /// Milliseconds to wait before it.
+    pub after: u64,
+    /// Milliseconds until its deadline.
+    pub within: u64,
+    /// Its future is dropped if it is not done after so many polls.
+    pub dropped_after: Option<u32>,
+    /// Whether it writes under the fencing token of the client's lease, if it has one.
+    pub is_fenced: bool,
+}
+
+#[derive(Clone, Debug)]
+pub enum Op {
+    Get(Row),
+    GetMany(Vec<Row>),
+    List(Row, Listing),
+    Create(Row, u64),
+    Update(Row, Change),
+    /// At the version that the client knows, or else at the one that it reads first.
+    UpdateAt(Row, Change),
+    DeleteAt(Row),
+    Delete(Row),
+    Edit(Row, Edit),
+    /// So many processes that each edit once, at a version that their caller names.
+    OneShots(Row, u32),
+    Transact(Transaction),
+    /// The transaction under an idempotency key.
+    Once(u8, Transaction),
+    Lease(LeaseOp),
+    Newest(NewestOp),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Listing {
+    pub by_index: bool,
+    pub descending: bool,
+    pub limit: u16,
+    pub bound: u8,
+    pub as_stream: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Answer {
+    Change,
+    Keep,
+    Refuse,
+}
+
+/// The next value of an item: another one with this seed, or the same with another number.
+#[derive(Clone, Copy, Debug)]
+pub struct Change {
+    pub draw: Option<u64>,
+    pub answer: Answer,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub enum LeaseOp {
+    Acquire,
+    AcquireWithin,
+    AcquireOnce(u8),
+    Renew,
+    RenewAt,
+    Release,
+    ReleaseAt,
+    Look,
+    /// Holds the lease while it updates this row under its token.
+    WhileHeld(Row),
+}
+
+#[derive(Clone, Debug)]
+pub enum NewestOp {
+    Register(u64, &'static str),
+    Delete(u64, Option<&'static str>),
+    Get,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Read {
+    Fresh,
+    Later,
+    Remembered,
+}
+
+/// What a decision does with a row.
+#[derive(Clone, Debug)]
+pub enum Step {
+    Nothing,
+    Check,
+    /// Creates it if it is not there, and otherwise replaces its value.
+    Put(Change),
+    Delete,
+    Edit(Edit),
+    /// An edit whose own conditions suffice.
+    Blind(Edit),
+}
+
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    pub rows: Vec<(Row, Read, bool, Step)>,
+    pub check_rest: bool,
+    pub requires_lease: bool,
+    pub answer: Answer,
+}
+
+/// Draws programs.
+struct Plan {
+    rng: fastrand::Rng,
+    rows: Vec<Row>,
+    /// The longest wait before a task, in milliseconds.
+    waits: u64,
+}
+
+impl Program {
+    pub fn of(seed: u64) -> Self {
+        let mut rng = fastrand::Rng::with_seed(seed ^ 0x9206_2A45);
+        // In one of four programs, only the rates of one fault are high, so that it can be told what it does.
+        let most = match rng.u32(..4) {
+            0 => Rates { held: 60, second_copy: 300, copied_soon: 600, throttled: 80, ..Rates::default() },
+            1 => Rates::default(),
+            _ => Rates { frozen: 10, denied: 10, ..STORM },
+        };
+        let rates = rates(&mut rng, 1..=8, most);
+        let kinds: Vec<_> = (0..rng.usize(1..=3)).map(|_| rng.usize(0..KINDS.len())).collect();
+        let mut rows: Vec<_> =
+            kinds.into_iter().flat_map(|kind| (0..rng.u8(1..=2)).map(move |key| Row { kind, key })).collect();
+        rows.sort();
+        rows.dedup();
+        let (clients, tasks, ttl) =
+            (rng.usize(1..=4), rng.usize(2..=7), rng.choice([500, 100_000, 600_000]).expect("one"));
+        let mut plan = Plan { rng, rows, waits: if ttl == 500 { 2_000 } else { 4_000_000 } };
+        let clients = (0..clients).map(|_| plan.client(tasks)).collect();
+        Program { seed, rates, ttl, clients }
+    }
+
+    /// This program without one of its tasks or its faults, for each of them.
+    pub fn smaller(&self) -> Vec<Self> {
+        let mut smaller = Vec::new();
+        for (client, of) in self.clients.iter().enumerate() {
+            for task in 0..of.tasks.len() {
+                let mut less = self.clone();
+                less.clients[client].tasks.remove(task);
+                less.clients.retain(|client| !client.tasks.is_empty());
+                smaller.push(less);
+            }
+        }
+        if self.rates != Rates::default() {
+            smaller.push(Program { rates: Rates::default(), ..self.clone() });
+        }
+        smaller
+    }
+}
+
+/// The story of a program.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "program {}, TTL every {} ms", self.seed, self.ttl)?;
+        if self.rates != Rates::default() {
+            writeln!(f, "  {:?}", self.rates)?;
+        }
+        for (number, client) in self.clients.iter().enumerate() {
+            writeln!(f, "  client {number}, remembers: {}", client.remembers)?;
+            for Task { op, after, within, dropped_after, is_fenced } in &client.tasks {
+                write!(f, "    after {after} ms, within {within} ms: {op:?}")?;
+                let dropped = dropped_after.map_or_else(String::new, |polls| format!(", dropped at await {polls}"));
+                writeln!(f, "{dropped}{}", if *is_fenced { ", fenced" } else { "" })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    fn chance(&mut self, one_in: u32) -> bool {
+        self.rng.u32(..one_in) == 0
+    }
+
+    fn client(&mut self, tasks: usize) -> Client {
+        let (remembers, few_attempts) = (self.chance(2), self.chance(3));
+        // The first task of many creates a row, so that there is something to change.
+        let mut first = Some(Op::Create(self.row(), self.rng.u64(..)));
+        let tasks = (0..tasks).map(|_| {
+            let op = first.take().filter(|_| !self.chance(4)).unwrap_or_else(|| self.op());
+            Task {
+                op,
+                after: if self.chance(6) { self.rng.u64(..self.waits) } else { self.rng.u64(..60) },
+                within: if self.chance(4) { 60_000 } else { 200 + self.rng.u64(..4_000) },
+                dropped_after: if self.chance(10) { Some(self.rng.u32(1..12)) } else { None },
+                is_fenced: self.chance(8),
+            }
+        });
+        Client { remembers, few_attempts, tasks: tasks.collect() }
+    }
+
+    fn row(&mut self) -> Row {
+        self.rng.choice(self.rows.iter().copied()).expect("a row")
+    }
+
+    fn op(&mut self) -> Op {
+        let row = self.row();
+        if KINDS[row.kind].key().1.len() == 2 && self.chance(4) {
+            return Op::List(row, self.listing());
+        }
+        match self.rng.u32(..32) {
+            0 | 1 => Op::Get(row),
+            2 => {
+                let of_kind = self.rows.iter().copied().filter(|other| other.kind == row.kind);
+                Op::GetMany(of_kind.chain([row]).collect())
+            }
+            3 => Op::List(row, self.listing()),
+            4..=6 => Op::Create(row, self.rng.u64(..)),
+            7..=9 => Op::Update(row, self.change()),
+            10 => Op::UpdateAt(row, self.change()),
+            11 => Op::DeleteAt(row),
+            12 => Op::Delete(row),
+            13..=17 => Op::Edit(row, self.edit(row)),
+            18 if self.chance(4) => Op::OneShots(row, self.rng.u32(2..90)),
+            18..=24 => Op::Transact(self.transaction()),
+            25 | 26 => Op::Once(self.rng.u8(..2), self.transaction()),
+            27..=29 => Op::Lease(self.lease()),
+            30 => Op::Newest(self.newest()),
+            _ => Op::Update(row, self.change()),
+        }
+    }
+
+    fn listing(&mut self) -> Listing {
+        let (by_index, descending, as_stream) = (self.chance(2), self.chance(2), self.chance(2));
+        Listing { by_index, descending, limit: self.rng.u16(..3), bound: self.rng.u8(..10), as_stream }
+    }
+
+    fn change(&mut self) -> Change {
+        let draw = if self.chance(2) { Some(self.rng.u64(..)) } else { None };
+        let answer = [Answer::Change, Answer::Keep, Answer::Refuse][self.rng.usize(..12).saturating_sub(9)];
+        Change { draw, answer }
+    }
+
+    fn lease(&mut self) -> LeaseOp {
+        match self.rng.u32(..14) {
+            0..=3 => LeaseOp::Acquire,
+            4 => LeaseOp::AcquireWithin,
+            5 => LeaseOp::AcquireOnce(self.rng.u8(..2)),
+            6 | 7 => LeaseOp::Renew,
+            8 => LeaseOp::RenewAt,
+            9 => LeaseOp::Release,
+            10 => LeaseOp::ReleaseAt,
+            11 => LeaseOp::Look,
+            _ => LeaseOp::WhileHeld(self.row()),
+        }
+    }
+
+    fn newest(&mut self) -> NewestOp {
+        let (term, node) = (self.rng.u64(..3), self.rng.choice(["a", "b"]).expect("one"));
+        match self.rng.u32(..3) {
+            0 => NewestOp::Delete(term, if self.chance(2) { Some(node) } else { None }),
+            1 => NewestOp::Register(term, node),
+            _ => NewestOp::Get,
+        }
+    }
+
+    fn transaction(&mut self) -> Transaction {
+        let mut rows = self.rows.clone();
+        self.rng.shuffle(&mut rows);
+        rows.truncate(self.rng.usize(1..=3));
+        let rows = rows.into_iter().map(|row| {
+            let read = self.rng.choice([Read::Fresh, Read::Later, Read::Remembered]).expect("one");
+            let step = match self.rng.u32(..10) {
+                0 | 1 => Step::Nothing,
+                2 => Step::Check,
+                3..=5 => Step::Put(self.change()),
+                6 => Step::Delete,
+                7 => Step::Blind(self.edit(row)),
+                _ => Step::Edit(self.edit(row)),
+            };
+            (row, read, self.chance(2), step)
+        });
+        let rows = rows.collect();
+        let answer = if self.chance(10) { Answer::Refuse } else { Answer::Change };
+        Transaction { rows, check_rest: self.chance(4), requires_lease: self.chance(6), answer }
+    }
+
+    /// An edit of the attributes that an item of this kind may have.
+    fn edit(&mut self, row: Row) -> Edit {
+        let sample = KINDS[row.kind].sample(&mut Draw::new(self.rng.u64(..)));
+        let attributes: Vec<_> = sample.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+        let number = vec![KINDS[row.kind].number()];
+        let mut clauses = Vec::new();
+        if !self.chance(3) {
+            let by = if self.chance(4) {
+                self.rng.choice(["0.5", "-1.25", "1e1"]).expect("one").to_owned()
+            } else {
+                self.rng.i64(-6..=6).to_string()
+            };
+            let is_whole = by.parse::<i64>().is_ok();
+            let within = match self.rng.u32(..4) {
+                0 => Within::Any,
+                1 => Within::Before("-3".to_owned(), "9.5".to_owned()),
+                _ if is_whole => Within::Result(0, self.rng.i64(5..=14)),
+                _ => Within::Any,
+            };
+            clauses.push(Clause::Add(number.clone(), by, within));
+            if is_whole && sample.contains_key("text") && KINDS[row.kind].table() != "PlayLarge" && self.chance(3) {
+                let [low, high] = ["a", "b"].map(|text| json!({"S": text}));
+                clauses.push(Clause::Bands("text".to_owned(), number, 5, low, high));
+            }
+        }
+        for _ in 0..self.rng.usize(..4) {
+            let (name, value) = self.rng.choice(attributes.iter()).expect("an attribute").clone();
+            if name == KINDS[row.kind].by()
+                || clauses.iter().any(|clause| clause.writes().is_some_and(|path| path[0] == name))
+            {
+                continue;
+            }
+            clauses.push(self.clause(name, value));
+        }
+        // Stamps and bands alone are no change.
+        if !clauses.iter().any(|clause| matches!(clause, Clause::Add(..) | Clause::Set(..) | Clause::Remove(_))) {
+            clauses.push(Clause::Set(vec![KINDS[row.kind].number()], json!({"N": self.rng.i64(0..12).to_string()})));
+        }
+        // An add need not come first. Its bands come after it.
+        if self.chance(3) && clauses.len() > 1 && matches!(clauses[1], Clause::Set(..)) {
+            clauses.swap(0, 1);
+        }
+        if self.chance(4) {
+            clauses.push(Clause::Changed);
+        }
+        Edit { clauses, seen: self.chance(3) }
+    }
+
+    fn clause(&mut self, name: String, value: Value) -> Clause {
+        let mut path = vec![name.clone()];
+        let (mut value, mut is_member) = (value, false);
+        // Only these may have any members, and only those may be missing.
+        let is_free = ["map", "deep", "json", "PLACE"].contains(&name.as_str());
+        let may_go = ["note", "one", "two"].contains(&name.as_str());
+        let members = value["M"].as_object().filter(|_| is_free);
+        let member = members.and_then(|map| self.rng.choice(map.iter()));
+        if let Some((member, inner)) = member.map(|(member, inner)| (member.clone(), inner.clone())) {
+            (value, is_member) = (inner, true);
+            path.push(member);
+        }
+        let is_ordered = ["N", "S", "B"].iter().any(|kind| value.get(*kind).is_some());
+        match self.rng.u32(..8) {
+            0 | 1 => Clause::OnlyIf(path, value),
+            2 if is_ordered => Clause::AtMost(path, value),
+            3 => Clause::With(path),
+            4 | 5 if is_member || may_go => Clause::Remove(path),
+            6 if !is_member => Clause::Stamp(name, value),
+            7 if self.chance(2) => Clause::Without(path),
+            _ => Clause::Set(path, value),
+        }
+    }
+}

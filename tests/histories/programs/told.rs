@@ -1,0 +1,98 @@
+//! What the clients of a program decided, and what they were told.
+
+use super::edits::{Edit, Why};
+use super::plan::{Op, Row};
+use super::records::Subject;
+use super::values::Item;
+use fencepost::{Failure, ItemVersion, Versioned};
+use tokio::time::Instant;
+
+/// A state of a row in an answer or in a decision.
+#[derive(Clone, Debug)]
+pub struct Shown {
+    pub row: Row,
+    pub at: Option<ItemVersion>,
+    /// `None` if there was no item.
+    pub item: Option<Item>,
+    /// Whether the row was known at all.
+    pub is_certain: bool,
+}
+
+/// What a decision does with a row.
+#[derive(Clone, Debug)]
+pub enum Does {
+    Write(Item),
+    /// A value that cannot be stored.
+    Impossible,
+    Delete,
+    Edit(Edit),
+    Check,
+}
+
+#[derive(Clone, Debug)]
+pub struct Decision {
+    pub id: u64,
+    pub looks: Vec<Shown>,
+    pub does: Vec<(Row, Does)>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub enum Outcome {
+    Applied,
+    /// Nothing was changed, or only looked at.
+    Refused,
+    /// An earlier request with the same key made this decision.
+    Replayed(u64),
+    Failed(String),
+    Unknown(String),
+    /// The future was dropped.
+    Dropped,
+}
+
+#[derive(Clone, Debug)]
+pub struct Told {
+    pub outcome: Outcome,
+    /// The decision that was applied.
+    pub decision: Option<u64>,
+    /// The versions that it made.
+    pub made: Vec<(Row, ItemVersion)>,
+    pub shown: Vec<Shown>,
+    /// Why the item refused an edit.
+    pub why: Option<Why>,
+    /// The version at which the item is said not to be.
+    pub not_at: Option<ItemVersion>,
+}
+
+impl Told {
+    pub fn of(outcome: Outcome) -> Self {
+        Told { outcome, decision: None, made: Vec::new(), shown: Vec::new(), why: None, not_at: None }
+    }
+
+    pub fn shows(shown: Vec<Shown>) -> Self {
+        Told { shown, ..Told::of(Outcome::Refused) }
+    }
+
+    pub fn made<T: Subject>(id: u64, row: Row, made: &Versioned<T>) -> Self {
+        Told { decision: Some(id), made: vec![(row, made.at)], ..Told::of(Outcome::Applied) }
+    }
+}
+
+impl From<Failure> for Told {
+    fn from(failure: Failure) -> Self {
+        let text = format!("{failure:?}");
+        Told::of(if failure.is_outcome_unknown() { Outcome::Unknown(text) } else { Outcome::Failed(text) })
+    }
+}
+
+#[derive(Debug)]
+pub struct Note {
+    pub number: u64,
+    pub client: u64,
+    pub op: Op,
+    pub began: Instant,
+    pub ended: Instant,
+    pub within: u64,
+    pub told: Told,
+    pub decisions: Vec<Decision>,
+    pub is_odd: bool,
+}
