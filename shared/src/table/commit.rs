@@ -8,12 +8,12 @@ use crate::protocol::change::{Settled, Site};
 use crate::protocol::condition::{Action, Stamp};
 use crate::protocol::deliver::{Delivery, Refusal};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::Base;
+use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
 use crate::protocol::refusal::{RefusedStep, Role};
 use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Address, Reason, Send};
-use crate::protocol::settle::{committed, made};
+use crate::protocol::settle::{committed, made, while_open};
 use crate::version::ItemVersion;
 
 /// The applied attempt by its id, with the state left by it.
@@ -34,6 +34,33 @@ impl<'a> RowChange<'a> {
         let address = Address { table: table.name.clone(), key };
         let attempts = Attempts::new(table.sender().new_id());
         RowChange { table, address, attempts, delivery, is_from_memory: false }
+    }
+
+    /// Ends the change. Every failure of an operation passes here, because it may be untrue while an attempt is open.
+    pub(super) async fn end<A, E: From<Failure>>(&mut self, told: Result<Result<A, E>, Failure>) -> Result<A, E> {
+        match told {
+            Ok(told) => told,
+            Err(failure) => Err(self.failed(failure).await.into()),
+        }
+    }
+
+    /// The failure that is told. If time and reach are not its reason, burns the open attempts, so that nothing is applied.
+    async fn failed(&mut self, failure: Failure) -> Failure {
+        let RowChange { table, address, attempts, delivery, .. } = self;
+        let is_for_the_caller =
+            matches!(failure, Failure::InvalidRecord { .. } | Failure::TooLarge { .. } | Failure::CorruptItem { .. });
+        if !is_for_the_caller || attempts.check_remembered().is_err() {
+            return attempts.failed(failure);
+        }
+        let site = |_| Site { address, layout: table.layout, known: None, retention: table.tombstone_retention };
+        while let Some(open) = attempts.take_one_beside(&[]) {
+            let burned = delivery.burn(attempts, &open.writes(), &site).await;
+            let is_burned = matches!(burned, Ok(Some((Verdict::NeverApplied, _))));
+            if !is_burned || attempts.landed.is_some() || attempts.check_remembered().is_err() {
+                return while_open(failure);
+            }
+        }
+        failure
     }
 
     pub(crate) fn prepare(&self, write: Write<'_>) -> Result<Prepared, Failure> {
@@ -80,7 +107,7 @@ impl<'a> RowChange<'a> {
     /// After the first conflict, takes a ticket for the line at the item. The attempt then waits for its turn, and an
     /// applied one ends the turn.
     async fn line_up(&mut self, attempt: &mut Prepared) -> Result<(), Failure> {
-        let RowChange { table: RawTable { layout, .. }, address, attempts, delivery, .. } = self;
+        let RowChange { table: RawTable { layout, .. }, address, delivery, .. } = self;
         let leaves_row = !matches!(attempt.request.action, Action::Delete { .. });
         if let Base::Row { incarnation, .. } = attempt.sent.on
             && layout.has_tickets()
@@ -88,8 +115,7 @@ impl<'a> RowChange<'a> {
             && leaves_row
             && !incarnation.is_foreign()
         {
-            let taken = Box::pin(delivery.take_ticket(address, &layout.names, incarnation)).await;
-            delivery.line.ticket = taken.map_err(|failure| attempts.failed(failure))?;
+            delivery.line.ticket = Box::pin(delivery.take_ticket(address, &layout.names, incarnation)).await?;
         }
         if let Some(ticket) = delivery.line.served_then() {
             attempt.request.serve(&layout.names, ticket);
@@ -109,21 +135,20 @@ impl<'a> RowChange<'a> {
     /// was applied after its refusal; this attempt never will be.
     pub(super) async fn send(&mut self, attempt: &Prepared) -> Result<(Option<Applied>, Option<Attributes>), Failure> {
         let Prepared { request, sent, .. } = attempt;
-        let RowChange { table, attempts, delivery, .. } = self;
+        let RowChange { table, delivery, .. } = self;
         let token = table.new_token();
         let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
-        let Refusal { by: item, pending } =
-            match delivery.until_proved(send).await.map_err(|failure| attempts.failed(failure))? {
-                Ok(shown) => {
-                    // In a window, only the row tells which version the write made.
-                    let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
-                    let at = seen.map_or(committed(sent), |row| row.at());
-                    // The answer to a put shows no row. The row sent in the put may be large.
-                    let item = if table.remembers_items { request.new_row(shown) } else { shown };
-                    return Ok((Some((sent.id, at)), item));
-                }
-                Err(refusal) => refusal,
-            };
+        let Refusal { by: item, pending } = match delivery.until_proved(send).await? {
+            Ok(shown) => {
+                // In a window, only the row tells which version the write made.
+                let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
+                let at = seen.map_or(committed(sent), |row| row.at());
+                // The answer to a put shows no row. The row sent in the put may be large.
+                let item = if table.remembers_items { request.new_row(shown) } else { shown };
+                return Ok((Some((sent.id, at)), item));
+            }
+            Err(refusal) => refusal,
+        };
         self.find_out(attempt, item, pending).await
     }
 

@@ -82,23 +82,26 @@ impl<T: Record> Table<T> {
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: [`NotEdited`] says why the item refused
     /// the edit, and holds the item. [`UpdateError::Failed`]: see [`Failure`].
     pub async fn edit(&self, key: impl Into<Key>, edit: &Edit) -> Result<Edited<T>, UpdateError<NotEdited<T>>> {
-        match self.edit_change(key, edit, &self.call())?.run().await {
-            Ok((at, row)) => Ok(Self::edited(at, row)),
-            Err(UpdateError::NotFound) => Err(UpdateError::NotFound),
-            Err(UpdateError::Failed(failure)) => Err(failure.into()),
-            Err(UpdateError::Refused(refused)) => {
-                let (stand, row) = *refused;
-                let Some(current) = Self::decode(&row)?.map(Box::new) else { return Err(UpdateError::NotFound) };
-                Err(UpdateError::Refused(match stand {
-                    Stand::NotANumber => NotEdited::NotANumber(current),
-                    Stand::Unchanged => NotEdited::Unchanged(current),
-                    Stand::NotAsDemanded => NotEdited::NotAsDemanded(current),
-                    // Only `DynamoDB` compared the numbers.
-                    _ if edit.adds() => NotEdited::OutOfRange(current),
-                    _ => NotEdited::NotAsDemanded(current),
-                }))
-            }
+        let call = &self.call();
+        let mut change = self.edit_change(key, edit, call)?;
+        let told = async {
+            let (stand, row) = match change.run().await? {
+                Ran::Edited(at, row) => return Ok(Ok(Self::edited(at, row))),
+                Ran::NotFound => return Ok(Err(UpdateError::NotFound)),
+                Ran::Refused(stand, row) => (stand, row),
+            };
+            let Some(current) = Self::decode(&row)?.map(Box::new) else { return Ok(Err(UpdateError::NotFound)) };
+            Ok(Err(UpdateError::Refused(match stand {
+                Stand::NotANumber => NotEdited::NotANumber(current),
+                Stand::Unchanged => NotEdited::Unchanged(current),
+                Stand::NotAsDemanded => NotEdited::NotAsDemanded(current),
+                // Only `DynamoDB` compared the numbers.
+                _ if edit.adds() => NotEdited::OutOfRange(current),
+                _ => NotEdited::NotAsDemanded(current),
+            })))
         }
+        .await;
+        change.change.end(told).await
     }
 
     /// Edits like [`Table::edit`]. If the item refuses the edit, changes it by the decision instead, like
@@ -114,15 +117,18 @@ impl<T: Record> Table<T> {
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let call = &self.call();
         let mut change = EditChange { gives_way: true, ..self.edit_change(key, edit, call)? };
-        match change.run().await {
-            Ok((at, row)) => Self::edited(at, row).item.ok_or(UpdateError::NotFound),
-            Err(UpdateError::NotFound) => Err(UpdateError::NotFound),
-            Err(UpdateError::Failed(failure)) => Err(failure.into()),
-            // The update is the same change. It burns the edit, if a late copy of it may still be applied.
-            Err(UpdateError::Refused(refused)) => {
-                self.update_from(Self::live(Some(refused.1))?, None, &mut change.change, decide).await
+        let told = async {
+            match change.run().await? {
+                Ran::Edited(at, row) => Ok(Self::edited(at, row).item.ok_or(UpdateError::NotFound)),
+                Ran::NotFound => Ok(Err(UpdateError::NotFound)),
+                // The update is the same change. It burns the edit, if a late copy of it may still be applied.
+                Ran::Refused(_, row) => {
+                    self.update_from(Self::live(Some(row))?, None, &mut change.change, decide).await
+                }
             }
         }
+        .await;
+        change.change.end(told).await
     }
 
     fn edit_change<'a>(
@@ -146,6 +152,15 @@ impl<T: Record> Table<T> {
 /// attributes if they were not kept.
 type Sight = (ItemVersion, Option<Arc<Row>>);
 
+/// The outcome of an edit that did not fail.
+enum Ran {
+    /// It made this version. Holds the row that shows it, if it can be read.
+    Edited(ItemVersion, Option<Row>),
+    NotFound,
+    /// The row refused the edit. An update in its place is the same change.
+    Refused(Stand, Row),
+}
+
 struct EditChange<'a> {
     edit: &'a Edit,
     decodes: fn(&Row) -> Result<bool, Failure>,
@@ -163,11 +178,7 @@ struct EditChange<'a> {
 }
 
 impl EditChange<'_> {
-    /// Returns the version made by the edit, with the row that shows it, if it can be read.
-    ///
-    /// # Errors
-    /// [`UpdateError::Refused`]: the row refused the edit. An update in its place is the same change.
-    async fn run(&mut self) -> Result<(ItemVersion, Option<Row>), UpdateError<Box<(Stand, Row)>>> {
+    async fn run(&mut self) -> Result<Ran, Failure> {
         let (table, edit, layout) = (self.change.table, self.edit, self.change.table.layout);
         let (mut at, mut seen) = match self.known_sight() {
             Some(sight) => sight,
@@ -176,11 +187,11 @@ impl EditChange<'_> {
                     self.remember(Some(&row));
                     let stand = edit.stand(&row.attributes, false);
                     if stand != Stand::Takes {
-                        return Err(UpdateError::Refused(Box::new((stand, row))));
+                        return Ok(Ran::Refused(stand, row));
                     }
                     (row.at, Some(Arc::new(row)))
                 }
-                _ => return Err(UpdateError::NotFound),
+                _ => return Ok(Ran::NotFound),
             },
         };
         loop {
@@ -188,7 +199,7 @@ impl EditChange<'_> {
             let attempt = self.change.prepare(Write::Edit(at, seen.as_deref(), &clauses))?;
             let (applied, item) = self.send(&attempt).await?;
             if let Some((_, at)) = applied {
-                return Ok((at, self.row_of_edited(item).await?));
+                return Ok(Ran::Edited(at, self.row_of_edited(item).await?));
             }
             let row = item.map(|row| Row::read(layout, row)).transpose()?;
             let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
@@ -197,14 +208,14 @@ impl EditChange<'_> {
             }
             let Some(row) = row.filter(|_| has_item) else {
                 table.sender().seen_rows.remove(&table.name, &self.change.address.key);
-                return Err(UpdateError::NotFound);
+                return Ok(Ran::NotFound);
             };
             self.remember(Some(&row));
             let stand = edit.stand(&row.attributes, !is_in_window(&attempt.sent, row.at));
             let goes_on = stand == Stand::WindowPassed
                 || stand == Stand::Takes && self.may_take(&attempt, seen.as_deref(), &row, &clauses)?;
             if !goes_on {
-                return Err(UpdateError::Refused(Box::new((stand, row))));
+                return Ok(Ran::Refused(stand, row));
             }
             (at, seen) = (row.at, Some(Arc::new(row)));
             if stand == Stand::WindowPassed {
@@ -272,8 +283,7 @@ impl EditChange<'_> {
         let crowd = self.crowd.as_ref().map_or(1, size_of_crowd);
         let round_trip = self.change.delivery.round_trip;
         let bound = sender.policy.spread_bound(self.pauses, crowd, self.change.table.layout.window, round_trip);
-        let spread = self.change.delivery.spread(bound).await;
-        spread.map_err(|failure| self.change.attempts.failed(failure))?;
+        self.change.delivery.spread(bound).await?;
         // The row has left every window in which this edit was sent. So no copy of it can be applied any more, and it
         // may start from any later version of the row.
         let later = sender.seen_rows.get(name, &self.change.address.key).filter(|seen| {

@@ -63,20 +63,28 @@ impl<T: Record> Table<T> {
     {
         let call = &self.call();
         let mut change = self.change(key, call)?;
-        let mut row: Option<Row> = None;
-        loop {
-            if let Some(current) = row.as_ref().map(Self::decode).transpose()?.flatten() {
-                return Err(Error::Refused(Exists(Box::new(current))));
+        let told = async {
+            let mut row: Option<Row> = None;
+            loop {
+                if let Some(current) = row.as_ref().map(Self::decode).transpose()?.flatten() {
+                    return Ok(Err(Error::Refused(Exists(Box::new(current)))));
+                }
+                let item = Self::encode(value)?;
+                let attempt = change.prepare(match &row {
+                    None => Write::Create(item),
+                    Some(tombstone) => Write::Revive(tombstone, item),
+                })?;
+                match change.commit(attempt).await? {
+                    (Some((_, at)), _) => return Ok(Ok(Versioned { value: value.clone(), at })),
+                    (None, current) => row = current?,
+                }
             }
-            let item = Self::encode(value)?;
-            let attempt = change.prepare(match &row {
-                None => Write::Create(item),
-                Some(tombstone) => Write::Revive(tombstone, item),
-            })?;
-            match change.commit(attempt).await? {
-                (Some((_, at)), _) => return Ok(Versioned { value: value.clone(), at }),
-                (None, current) => row = current?,
-            }
+        }
+        .await;
+        match told {
+            // The key is taken, as with `Exists`.
+            Err(failure @ Failure::CorruptItem { .. }) => Err(failure.into()),
+            told => change.end(told).await,
         }
     }
 
@@ -106,7 +114,8 @@ impl<T: Record> Table<T> {
             Some(live) => (Some(live), Some(call)),
             None => (self.observe(&change.address.key, call).await?, None),
         };
-        self.update_from(observed, remembered, &mut change, decide).await
+        let told = self.update_from(observed, remembered, &mut change, decide).await;
+        change.end(told).await
     }
 
     /// Decides and writes, beginning with the observed row. If the row is only remembered, `remembered` has the call in
@@ -117,11 +126,11 @@ impl<T: Record> Table<T> {
         mut remembered: Option<&Call>,
         change: &mut RowChange<'_>,
         decide: impl Fn(&T) -> Result<Option<T>, R>,
-    ) -> Result<Versioned<T>, UpdateError<R>> {
+    ) -> Result<Result<Versioned<T>, UpdateError<R>>, Failure> {
         // The values of the attempts that may have been applied.
         let mut earlier = Vec::new();
         loop {
-            let Some((row, current)) = observed else { return Err(UpdateError::NotFound) };
+            let Some((row, current)) = observed else { return Ok(Err(UpdateError::NotFound)) };
             change.is_from_memory = remembered.is_some();
             let next = match (decide(&current.value), remembered.take()) {
                 (Ok(Some(next)), _) => next,
@@ -129,8 +138,8 @@ impl<T: Record> Table<T> {
                     observed = self.observe(&change.address.key, call).await?;
                     continue;
                 }
-                (Ok(None), None) => return Ok(current),
-                (Err(reason), None) => return Err(UpdateError::Refused(reason)),
+                (Ok(None), None) => return Ok(Ok(current)),
+                (Err(reason), None) => return Ok(Err(UpdateError::Refused(reason))),
             };
             let id = change.attempts.id;
             let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
@@ -145,15 +154,15 @@ impl<T: Record> Table<T> {
                 continue;
             };
             if let Some((_, value)) = earlier.into_iter().find(|(id, _)| *id == applied) {
-                return Ok(Versioned { value, at });
+                return Ok(Ok(Versioned { value, at }));
             }
             // It was an add. The row shows its result.
             return match current.and_then(Self::live) {
-                Ok(Some((_, current))) => Ok(current),
-                Ok(None) => Err(UpdateError::NotFound),
+                Ok(Some((_, current))) => Ok(Ok(current)),
+                Ok(None) => Ok(Err(UpdateError::NotFound)),
                 Err(_) => {
                     let source = "the add was applied, and its item cannot be read".into();
-                    Err(Failure::OutcomeUnknown { source }.into())
+                    Err(Failure::OutcomeUnknown { source })
                 }
             };
         }
@@ -186,10 +195,14 @@ impl<T: Record> Table<T> {
         };
         let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
         drop((row, current));
-        match change.commit(attempt).await? {
-            (Some((_, at)), _) => Ok(Versioned { value: next, at }),
-            (None, current) => Err(Self::conflict(current?)?),
+        let told = async {
+            match change.commit(attempt).await? {
+                (Some((_, at)), _) => Ok(Ok(Versioned { value: next, at })),
+                (None, current) => Ok(Err(Self::conflict(current?)?)),
+            }
         }
+        .await;
+        change.end(told).await
     }
 
     /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads
@@ -207,17 +220,19 @@ impl<T: Record> Table<T> {
         let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
         let row = if needs_no_row { None } else { self.raw.observe(&change.address.key, call).await? };
         let is_there = row.as_ref().is_some_and(|row| row.at == at && !row.is_tombstone);
-        let current = if needs_no_row || is_there {
-            let attempt = change.prepare(Write::Delete(at, row.as_ref()))?;
-            drop(row);
+        if !needs_no_row && !is_there {
+            return Err(Self::conflict(row)?);
+        }
+        let attempt = change.prepare(Write::Delete(at, row.as_ref()))?;
+        drop(row);
+        let told = async {
             match change.commit(attempt).await? {
-                (Some((_, at)), _) => return Ok(at.version),
-                (None, current) => current?,
+                (Some((_, at)), _) => Ok(Ok(at.version)),
+                (None, current) => Ok(Err(Self::conflict(current?)?)),
             }
-        } else {
-            row
-        };
-        Err(Self::conflict(current)?)
+        }
+        .await;
+        change.end(told).await
     }
 
     /// Deletes the item at any version. Sends one read, then one write per attempt. Returns its version.
@@ -227,15 +242,19 @@ impl<T: Record> Table<T> {
     pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, UpdateError> {
         let call = &self.call();
         let mut change = self.change(key, call)?;
-        let mut observed = self.observe(&change.address.key, call).await?;
-        loop {
-            let Some((row, _)) = observed else { return Err(UpdateError::NotFound) };
-            let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;
-            match change.commit(attempt).await? {
-                (Some((_, at)), _) => return Ok(at.version),
-                (None, current) => observed = Self::live(current?)?,
+        let told = async {
+            let mut observed = self.observe(&change.address.key, call).await?;
+            loop {
+                let Some((row, _)) = observed else { return Ok(Err(UpdateError::NotFound)) };
+                let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;
+                match change.commit(attempt).await? {
+                    (Some((_, at)), _) => return Ok(Ok(at.version)),
+                    (None, current) => observed = Self::live(current?)?,
+                }
             }
         }
+        .await;
+        change.end(told).await
     }
 
     fn conflict<R>(current: Option<Row>) -> Result<VersionError<T, R>, Failure> {

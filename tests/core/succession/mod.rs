@@ -170,6 +170,42 @@ async fn an_add_or_an_update_is_answered_by_the_one_that_was_committed() {
     assert_told_is_stored(Moments::all(), with_shelf, rival, one, take_or_halve, left).await;
 }
 
+/// Nothing could be stored, so the change fails. The edit before it was refused, and its second copy may arrive.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_fails_while_an_attempt_is_open_is_told_as_not_applied_only_if_no_copy_lands() {
+    let too_large = async |client: &Client| {
+        let shelves: Table<Shelf> = Store::new(client).table(TABLE);
+        let fill =
+            |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock, note: Some("x".repeat(400 * 1024)) }));
+        let changed = edit_or_update(&shelves, &"a-1".into(), &Edit::add("stock", -60, 0..=1000), fill).await;
+        assert!(matches!(changed, Err(UpdateError::Failed(_))), "it is too large");
+        told(changed.map(drop), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let unreadable = async |client: &Client| {
+        let shelves: Table<Shelf> = Store::new(client).table(TABLE);
+        let edited = shelves.edit("a-1", &Edit::add("stock", -60, 0..=1000)).await;
+        told(edited.map(drop), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let poorer = Rival::of(|engine| stock(engine, -20), |engine| stock(engine, 40));
+    let broken = Rival::of(
+        |engine| set_note(engine, -20, &json!({"BOOL": true})),
+        |engine| {
+            set_note(engine, 40, &json!({"S": ""}));
+        },
+    );
+    let known = assert_told_is_stored(Moments::all(), with_shelf, poorer, one, too_large, |_, _| ()).await;
+    assert!(known > 0, "where the burn comes first, the failure is told");
+    let known = assert_told_is_stored(Moments::all(), with_shelf, broken, one, unreadable, |_, _| ()).await;
+    assert!(known > 0, "where the burn comes first, the failure is told");
+}
+
+/// Another client adds to the stock, and leaves a note in a form of its own.
+fn set_note(engine: &Engine, by: i64, note: &Value) {
+    stock(engine, by);
+    let values = json!({":note": note, ":one": {"N": "1"}});
+    accounts::change(engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET note = :note, #v = #v + :one", &values);
+}
+
 /// An account in a table that other programs write in any way.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "accountId", settings = Settings::open_to_any())]
@@ -217,6 +253,23 @@ async fn an_update_beside_any_writers_is_answered_by_the_attempt_that_was_commit
     let rival = Rival::of(|engine| put(engine, 80), |engine| put(engine, 50));
     let during = Moments::all().filter(|moments| moments.rival == 1 && moments.copy <= 2);
     assert_told_is_stored(during, beside_others, rival, one, change, version_and_balance).await;
+}
+
+/// No burn is possible there, so a failure is unknown.
+#[tokio::test(start_paused = true)]
+async fn an_update_beside_any_writers_that_fails_after_an_open_attempt_is_unknown() {
+    let change = async |client: &Client| {
+        let accounts: Table<Open> = Store::new(client).table(TABLE);
+        let seven_more = |account: &Open| Ok::<_, Infallible>(Some(Open { balance: account.balance + 7 }));
+        let failed = accounts.update_with_retry("a-1", seven_more).await;
+        told(failed.map(drop), |error| if let UpdateError::Failed(failure) = error { Some(failure) } else { None })
+    };
+    let unreadable = |engine: &Engine| {
+        let item = json!({"accountId": {"S": "a-1"}, "balance": {"S": "none"}, "_version": {"N": "1"}});
+        engine.raw("PutItem", &json!({"TableName": TABLE, "Item": item}));
+    };
+    let rival = Rival::of(unreadable, |engine| put(engine, 50));
+    assert_told_is_stored(Moments::all().take(1), beside_others, rival, one, change, |_, _| ()).await;
 }
 
 fn version_and_balance(_: &[Value], after: &[Value]) -> (u64, i64) {
