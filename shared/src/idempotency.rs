@@ -3,6 +3,7 @@
 
 use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError};
+use crate::layout::Settings;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
@@ -186,6 +187,7 @@ impl<A: Serialize + DeserializeOwned> Record for IdempotencyRecord<A> {
     const PARTITION_KEY: &'static str = "recordId";
     const ATTRIBUTES: &'static [&'static str] = &["payload", "answer", "expiresAt"];
     const EXPIRES_AT: Option<&'static str> = Some("expiresAt");
+    const SETTINGS: Settings = Settings { keeps_ends: true, ..Settings::own() };
 }
 
 impl<A> IdempotencyRecord<A> {

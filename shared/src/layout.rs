@@ -31,6 +31,8 @@ pub struct Settings {
     pub(crate) other_writers: OtherWriters,
     pub(crate) deletes: Deletes,
     pub(crate) regions: Regions,
+    /// Whether no change moves the end of a value nearer. A table of this crate's own knows that.
+    pub(crate) keeps_ends: bool,
 }
 
 impl Settings {
@@ -86,7 +88,16 @@ impl Settings {
 
     const fn of(other_writers: OtherWriters, deletes: Deletes, regions: Regions) -> Self {
         let names = Names::DEFAULT;
-        Settings { names, first_version: 1, remembered: 16, window: 8, other_writers, deletes, regions }
+        Settings {
+            names,
+            first_version: 1,
+            remembered: 16,
+            window: 8,
+            other_writers,
+            deletes,
+            regions,
+            keeps_ends: false,
+        }
     }
 
     /// Sets the names of this crate's attributes in the table.
@@ -296,6 +307,11 @@ impl Layout {
 
     const fn is_key(&self, name: &str) -> bool {
         is(Some(self.partition_key), name) || is(self.sort_key, name)
+    }
+
+    /// Whether another client may end a value just after its create.
+    pub(crate) fn values_may_end(&self) -> bool {
+        self.expires_at.is_some() && !self.keeps_ends
     }
 
     /// The attribute at which TTL looks, beside the end of a tombstone.

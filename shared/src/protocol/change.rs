@@ -160,7 +160,7 @@ impl Delivery<'_> {
         steps: &[RefusedStep<'_>],
         site: &(dyn Fn(usize) -> Site<'s> + Sync),
     ) -> Result<Verdict, Failure> {
-        let writes: Vec<_> = steps.iter().filter_map(|step| Some((step, step.write()?))).collect();
+        let writes: Vec<_> = steps.iter().filter_map(|step| Some((step, step.judged_write()?))).collect();
         let addresses: Vec<_> = writes.iter().map(|(step, _)| site(step.row).address.clone()).collect();
         let items = read_rows(self.sender, self.call, &addresses).await?;
         let seen = items.iter().zip(&writes).map(|(item, (step, _))| row::seen(step.layout, item.as_ref()?));

@@ -69,8 +69,16 @@ impl<'a> RefusedStep<'a> {
         if let Role::Writes(sent) = self.role { Some(sent) } else { None }
     }
 
+    /// The write as it is judged. A create may have been applied, and its value ended and removed since. So neither
+    /// another row nor a free key proves anything about a pending send of it.
+    pub(crate) fn judged_write(&self) -> Option<SentWrite> {
+        let sent = self.write()?;
+        Some(SentWrite { rows_may_vanish: sent.rows_may_vanish || self.layout.values_may_end(), ..sent })
+    }
+
     pub(crate) fn burn_helps(&self) -> bool {
-        self.write().is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen.as_ref()))))
+        self.judged_write()
+            .is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen.as_ref()))))
     }
 
     pub(crate) fn is_lease_lost(&self) -> bool {
@@ -100,7 +108,7 @@ impl<'a> RefusedStep<'a> {
 /// Checks and plain adds leave no id and prove nothing. Their rows may have moved on before or after.
 pub(crate) fn judge_refusal(steps: &[RefusedStep<'_>], now: SystemTime) -> Verdict {
     judge_steps(steps.iter().filter(|step| step.is_shown()).filter_map(|step| {
-        Some(match judge_one(&step.write()?, step.seen.as_ref(), now) {
+        Some(match judge_one(&step.judged_write()?, step.seen.as_ref(), now) {
             (Verdict::Corrupt, is_soon) if step.is_named_by_client => (Verdict::Unproved, is_soon),
             judged => judged,
         })
@@ -151,6 +159,7 @@ pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::layout::Settings;
     use crate::protocol::item::Attributes;
     use crate::protocol::judge::tests::{create as created_by, version, write};
     use crate::version::{Incarnation, Version};
@@ -159,7 +168,11 @@ mod tests {
 
     const OURS: WriteId = WriteId::from_bytes([1; 8]);
     const THEIRS: WriteId = WriteId::from_bytes([2; 8]);
-    const LAYOUT: Layout = Layout { expires_at: Some("expiresAt"), ..Layout::of_key("id") };
+    const LAYOUT: Layout = Layout {
+        expires_at: Some("expiresAt"),
+        settings: Settings { keeps_ends: true, ..Settings::own() },
+        ..Layout::of_key("id")
+    };
     const LANDED: Verdict = Verdict::Landed(Version::ABSENT.next());
 
     /// A row created by the write `by` and unchanged since, at version `at`.

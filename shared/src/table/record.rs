@@ -111,8 +111,10 @@ pub trait Record: Serialize + DeserializeOwned {
     /// after this time. It is then the TTL attribute instead of `_purgeAt`, and tombstones have it too.
     ///
     /// Values should end at least 20 minutes after each write. If TTL removes the row earlier, a second copy of its
-    /// create may still arrive and create it again. If the answer to a create of such a value is lost, the outcome is
-    /// `OutcomeUnknown` unless its own row is there.
+    /// create may still arrive and create it again.
+    ///
+    /// If the answer to a create is lost, the outcome is `OutcomeUnknown` unless its own row is there: another client may
+    /// have ended the created value, so that TTL removed it before another row took the key.
     const EXPIRES_AT: Option<&'static str> = None;
     /// The other writers of the table, how items are deleted, in which Regions it is written, the names of this crate's
     /// attributes, and how much a row remembers.
