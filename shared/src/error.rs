@@ -254,6 +254,7 @@ mod tests {
             (NotEdited::OutOfRange(item()), "OutOfRange(", "outside the bounds"),
             (NotEdited::NotANumber(item()), "NotANumber(", "has no such number"),
             (NotEdited::NotAsDemanded(item()), "NotAsDemanded(", "is not as demanded"),
+            (NotEdited::ConditionFailed(item()), "ConditionFailed(", "one of several conditions"),
         ] {
             let (shown, said) = (format!("{refused:?}"), refused.to_string());
             assert!(shown.starts_with(name) && said.contains(why), "{shown}: {said}");

@@ -2,17 +2,21 @@
 
 use super::add::{Shelf, TABLE, change_shelf, row, with_shelf};
 use crate::harness::clients::client_that_notes_its_first_write;
+use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::testing::edit_or_update;
-use fencepost::{Edit, Error, Failure, Key, NotEdited, Reads, Store, Table, UpdateError};
+use fencepost::{Edit, Error, Failure, Key, NotEdited, Reads, Record, Settings, Store, Table, UpdateError};
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
-fn word<T>(edited: &Result<T, UpdateError<NotEdited<Shelf>>>) -> &'static str {
+fn word<T, U>(edited: &Result<T, UpdateError<NotEdited<U>>>) -> &'static str {
     match edited {
         Ok(_) => "edited",
         Err(UpdateError::Refused(NotEdited::NotAsDemanded(_))) => "not as demanded",
         Err(UpdateError::Refused(NotEdited::Unchanged(_))) => "unchanged",
+        Err(UpdateError::Refused(NotEdited::ConditionFailed(_))) => "a condition failed",
+        Err(UpdateError::Failed(Failure::InvalidRecord { .. })) => "invalid",
         Err(_) => "another error",
     }
 }
@@ -52,17 +56,70 @@ async fn values_are_set_and_removed_in_one_write_if_the_conditions_hold() {
     ] {
         let (engine, key, at) = with_shelf().await;
         let before = row(&engine);
-        let edited = Store::new(&engine.client()).table(TABLE).edit(&key, &edit.clone().seen(at)).await;
+        let edited = Store::new(&engine.client()).table::<Shelf>(TABLE).edit(&key, &edit.clone().seen(at)).await;
         assert_eq!((word(&edited), engine.take_counts()), (expected, (0, 1)), "{edit:?}");
         let (version, is_same) = (row(&engine)["_version"]["N"].clone(), row(&engine) == before);
         assert_eq!((version, is_same), (json!(if expected == "edited" { "2" } else { "1" }), expected != "edited"));
-        // A client that has read the item comes to the same. Only DynamoDB compares numbers.
+        // A client that has read the item comes to the same. Only DynamoDB compares maps.
         if expected != "edited" {
             let cold = Store::new(&engine.client()).table::<Shelf>(TABLE).edit(&key, &edit).await;
-            let writes = usize::from(format!("{edit:?}").contains("([\"stock\"], AtMost"));
+            let writes = usize::from(format!("{edit:?}").contains("Equal(M("));
             assert_eq!((word(&cold), engine.take_counts()), (expected, (1, writes)), "{edit:?}");
         }
     }
+}
+
+/// Bytes as `DynamoDB` stores them.
+struct Bytes(&'static [u8]);
+
+impl Serialize for Bytes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_bytes(self.0)
+    }
+}
+
+/// The shelf has the note `a, b`, a set, and the byte 7 in `counts`. Only `DynamoDB` compares these.
+#[tokio::test]
+async fn a_condition_is_met_for_a_client_that_has_read_the_item_if_it_is_met_for_one_that_has_not() {
+    let names = |names: &[&str]| AttributeValue::Ss(names.iter().map(|&name| name.to_owned()).collect());
+    let set = |value: AttributeValue| Edit::default().and_set_attribute("note", value).only_if_changed();
+    let most = |edit: Edit, bytes| edit.only_if_at_most("counts", &Bytes(bytes));
+    for (edit, expected) in [
+        (most(Edit::set("note", &1), &[8]), "edited"),
+        (most(Edit::set("note", &1), &[6]), "not as demanded"),
+        (set(names(&["b", "a"])), "unchanged"),
+        (set(names(&["b", "c"])), "edited"),
+        (most(set(names(&["b", "a"])), &[8]), "a condition failed"),
+        (
+            Edit::default().and_set_attribute("stock", AttributeValue::N("50.0".to_owned())).only_if_changed(),
+            "unchanged",
+        ),
+        (Edit::set("note", &1).only_if_at_most("stock", &true), "invalid"),
+    ] {
+        for is_warm in [false, true] {
+            let (engine, key, at) = with_shelf().await;
+            let values = json!({":note": {"SS": ["a", "b"]}, ":counts": {"B": "Bw=="}});
+            change_shelf(&engine, "SET note = :note, counts = :counts", &values);
+            let edit = if is_warm { edit.clone().seen(at) } else { edit.clone() };
+            let edited = Store::new(&engine.client()).table::<Bare>(TABLE).edit(&key, &edit).await;
+            assert_eq!(word(&edited), expected, "warm: {is_warm}, {edit:?}");
+            if expected == "invalid" {
+                assert_eq!(engine.take_counts(), (0, 0), "{edit:?}");
+            }
+        }
+    }
+}
+
+/// A shelf of which only the stock is read.
+#[derive(Clone, Serialize, Deserialize)]
+struct Bare {
+    stock: i64,
+}
+
+impl Record for Bare {
+    const PARTITION_KEY: &'static str = Shelf::PARTITION_KEY;
+    const ATTRIBUTES: &'static [&'static str] = Shelf::ATTRIBUTES;
+    const SETTINGS: Settings = Shelf::SETTINGS;
 }
 
 #[tokio::test]

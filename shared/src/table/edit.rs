@@ -197,13 +197,14 @@ impl Edit {
         self
     }
 
-    /// Demands this value at `path`.
+    /// Demands this value at `path`, as `DynamoDB` compares values: numbers by their value, sets without an order.
     #[must_use]
     pub fn only_if(self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
         self.demand_value(path, value, Demanded::Equal)
     }
 
-    /// Demands at most this value at `path`, or none. Numbers are compared as numbers, texts byte by byte.
+    /// Demands at most this value at `path`, or none. Numbers are compared as numbers, texts and bytes byte by byte. Other
+    /// values have no order: the edit then fails with [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     #[must_use]
     pub fn only_if_at_most(self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
         self.demand_value(path, value, Demanded::AtMostIfThere)

@@ -29,6 +29,9 @@ pub enum NotEdited<T> {
     NotAsDemanded(Box<Versioned<T>>),
     /// The item is already as the edit would leave it. Only an edit made with [`Edit::only_if_changed`] is refused for it.
     Unchanged(Box<Versioned<T>>),
+    /// A condition does not hold. Only `DynamoDB` knows which, because it compared numbers with decimals, bytes, sets,
+    /// lists or maps, and more than one kind of condition has such values.
+    ConditionFailed(Box<Versioned<T>>),
 }
 
 impl<T> NotEdited<T> {
@@ -39,7 +42,8 @@ impl<T> NotEdited<T> {
             NotEdited::OutOfRange(item)
             | NotEdited::NotANumber(item)
             | NotEdited::NotAsDemanded(item)
-            | NotEdited::Unchanged(item) => item,
+            | NotEdited::Unchanged(item)
+            | NotEdited::ConditionFailed(item) => item,
         }
     }
 
@@ -50,6 +54,7 @@ impl<T> NotEdited<T> {
             NotEdited::NotANumber(_) => ["NotANumber", "the item has no such number"],
             NotEdited::NotAsDemanded(_) => ["NotAsDemanded", "a value is not as demanded"],
             NotEdited::Unchanged(_) => ["Unchanged", "the item is already so"],
+            NotEdited::ConditionFailed(_) => ["ConditionFailed", "one of several conditions does not hold"],
         }
     }
 }
@@ -91,13 +96,13 @@ impl<T: Record> Table<T> {
                 Ran::Refused(stand, row) => (stand, row),
             };
             let Some(current) = Self::decode(&row)?.map(Box::new) else { return Ok(Err(UpdateError::NotFound)) };
-            Ok(Err(UpdateError::Refused(match stand {
-                Stand::NotANumber => NotEdited::NotANumber(current),
-                Stand::Unchanged => NotEdited::Unchanged(current),
-                Stand::NotAsDemanded => NotEdited::NotAsDemanded(current),
-                // Only `DynamoDB` compared the numbers.
-                _ if edit.adds() => NotEdited::OutOfRange(current),
-                _ => NotEdited::NotAsDemanded(current),
+            let reason = if stand == Stand::Takes { edit.reason(&row.attributes) } else { Some(stand) };
+            Ok(Err(UpdateError::Refused(match reason {
+                Some(Stand::NotANumber) => NotEdited::NotANumber(current),
+                Some(Stand::OutOfRange) => NotEdited::OutOfRange(current),
+                Some(Stand::NotAsDemanded) => NotEdited::NotAsDemanded(current),
+                Some(Stand::Unchanged) => NotEdited::Unchanged(current),
+                Some(Stand::WindowPassed | Stand::Takes) | None => NotEdited::ConditionFailed(current),
             })))
         }
         .await;
@@ -137,6 +142,7 @@ impl<T: Record> Table<T> {
         edit: &'a Edit,
         call: &'a Call,
     ) -> Result<EditChange<'a>, Failure> {
+        edit.resolve(Self::LAYOUT, None)?; // An invalid edit sends nothing, not even a read.
         let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
         let change = self.change(key, call)?;
         Ok(EditChange { edit, decodes, call, change, gives_way: false, pauses: 0, is_stale: false, crowd: None })
@@ -236,8 +242,7 @@ impl EditChange<'_> {
     }
 
     /// Whether the row that refused the attempt may take the next one: the attempt had another band, or demanded other
-    /// values, or a burn shows a later state than the refusal. If not, `DynamoDB` does not read a condition as
-    /// [`Edit::stand`] does.
+    /// values, or a burn shows a later state than the refusal. If not, a condition failed that only `DynamoDB` judges.
     fn may_take(&self, attempt: &Prepared, seen: Option<&Row>, row: &Row, clauses: &Clauses) -> Result<bool, Failure> {
         let layout = self.change.table.layout;
         let differs = |name: &&str| seen.is_some_and(|seen| seen.attributes.get(*name) != row.attributes.get(*name));

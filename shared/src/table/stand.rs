@@ -8,6 +8,7 @@ use crate::number::{MAX_DIGITS, Number};
 use crate::protocol::condition::{AddedNumber, Clauses, Demanded};
 use crate::protocol::item::Attributes;
 use aws_sdk_dynamodb::types::AttributeValue;
+use std::mem;
 use std::ops::RangeInclusive;
 
 /// How a live item stands to an edit.
@@ -23,8 +24,7 @@ pub enum Stand {
     Unchanged,
     /// The row has left the window.
     WindowPassed,
-    /// It takes the edit, perhaps with another band than the guessed one. Whether a number with decimals is within the
-    /// bounds, only `DynamoDB` tells.
+    /// Nothing surely refuses the edit. It may need another band than the guessed one. Some values only `DynamoDB` compares.
     Takes,
 }
 
@@ -49,6 +49,14 @@ impl Edit {
                 return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
             }
         }
+        let has_order = |value: &AttributeValue| value.is_s() || value.is_n() || value.is_b();
+        for (path, demanded) in demands {
+            if let Demanded::AtMostIfThere(most) = demanded
+                && !has_order(most)
+            {
+                return Err(invalid(format!("{}: only numbers, texts and bytes have an order", path.join("."))));
+            }
+        }
         if numbers.is_empty() && set.is_empty() && remove.is_empty() {
             return Err(invalid("the edit changes nothing".to_owned()));
         }
@@ -57,7 +65,7 @@ impl Edit {
         for Bands { number, attribute, ranges } in &self.bands {
             let by = self.number(*number).unwrap_or_default();
             let current = attributes.and_then(|item| number_at(item, &numbers[*number].path));
-            let next = current.and_then(whole).and_then(|current| current.checked_add(by));
+            let next = current.and_then(|current| sum(current, by));
             let is_next = |(range, _): &&(RangeInclusive<i64>, AttributeValue)| contains(range, next);
             let Some((range, value)) = ranges.iter().find(is_next).or(ranges.last()) else {
                 return Err(invalid(format!("{attribute} has no bands")));
@@ -71,50 +79,97 @@ impl Edit {
         Ok(clauses)
     }
 
-    /// How an item stands to this edit, as far as can be told here. `passed`: the row has left the window.
+    /// How an item stands to this edit, as far as is sure here. `passed`: the row has left the window.
     pub(crate) fn stand(&self, item: &Attributes, passed: bool) -> Stand {
+        let goes_on = if passed { Stand::WindowPassed } else { Stand::Takes };
+        self.doubts(item).into_iter().find_map(|(stand, is_sure)| is_sure.then_some(stand)).unwrap_or(goes_on)
+    }
+
+    /// Why `DynamoDB` refused the edit of this item, although nothing surely refuses it. `None` if there may be several
+    /// reasons.
+    pub(super) fn reason(&self, item: &Attributes) -> Option<Stand> {
+        let mut stands = self.doubts(item).into_iter().map(|(stand, _)| stand);
+        let first = stands.next()?;
+        stands.all(|stand| stand == first).then_some(first)
+    }
+
+    /// Why the item may refuse the edit, each with whether it surely does. An item without doubts surely takes it.
+    fn doubts(&self, item: &Attributes) -> Vec<(Stand, bool)> {
         let Clauses { numbers, set, remove, demands, is_to_change, .. } = &self.clauses;
+        let mut held = Vec::new();
         for (index, number) in numbers.iter().enumerate() {
-            let Some(current) = number_at(item, &number.path) else { return Stand::NotANumber };
-            let [current, low, high] = [current, &number.low, &number.high].map(whole);
-            let (Some(current), Some(low), Some(high)) = (current, low, high) else { continue };
-            let next = current.checked_add(self.number(index).unwrap_or_default());
-            let mut bands = self.bands.iter().filter(|bands| bands.number == index);
-            let has_bands = bands.all(|bands| bands.ranges.iter().any(|(range, _)| contains(range, next)));
-            if !(low..=high).contains(&current) || !has_bands {
-                return Stand::OutOfRange;
+            let current = number_at(item, &number.path);
+            held.push((Stand::NotANumber, Some(current.is_some())));
+            let Some(current) = current else { continue };
+            let next = self.number(index).and_then(|by| sum(current, by));
+            let is_in_bounds = whole(&number.low).zip(whole(&number.high)).and_then(|(low, high)| {
+                let (floor, ceiling) = floor_and_ceiling(current)?;
+                Some(low <= floor && ceiling <= high)
+            });
+            held.push((Stand::OutOfRange, is_in_bounds));
+            for bands in self.bands.iter().filter(|bands| bands.number == index) {
+                held.push((Stand::OutOfRange, Some(bands.ranges.iter().any(|(range, _)| contains(range, next)))));
             }
         }
-        let would_change = self.adds()
-            || set.iter().any(|(path, value)| value_at(item, path) != Some(value))
-            || remove.iter().any(|path| value_at(item, path).is_some());
-        if !demands.iter().all(|(path, demanded)| is_met(demanded, value_at(item, path))) {
-            Stand::NotAsDemanded
-        } else if *is_to_change && !would_change {
-            Stand::Unchanged
-        } else if passed {
-            Stand::WindowPassed
-        } else {
-            Stand::Takes
+        held.extend(
+            demands.iter().map(|(path, demanded)| (Stand::NotAsDemanded, is_met(demanded, value_at(item, path)))),
+        );
+        if *is_to_change && !self.adds() {
+            let sets =
+                set.iter().map(|(path, value)| value_at(item, path).map_or(Some(false), |old| is_equal(old, value)));
+            let removes = remove.iter().map(|path| Some(value_at(item, path).is_none()));
+            let stays: Vec<_> = sets.chain(removes).collect();
+            let surely_changes = stays.contains(&Some(false));
+            held.push((Stand::Unchanged, (surely_changes || !stays.contains(&None)).then_some(surely_changes)));
+        }
+        held.into_iter().filter(|(_, held)| *held != Some(true)).map(|(stand, held)| (stand, held.is_some())).collect()
+    }
+}
+
+/// Whether a demand is met. `None` if only `DynamoDB` tells.
+fn is_met(demanded: &Demanded, value: Option<&AttributeValue>) -> Option<bool> {
+    match (demanded, value) {
+        (Demanded::Missing, value) => Some(value.is_none()),
+        (Demanded::There, value) => Some(value.is_some()),
+        (Demanded::Map, value) => Some(value.is_some_and(AttributeValue::is_m)),
+        (Demanded::Equal(_), None) => Some(false),
+        (Demanded::AtMostIfThere(_), None) => Some(true),
+        (Demanded::Equal(demanded), Some(value)) => is_equal(demanded, value),
+        (Demanded::AtMostIfThere(AttributeValue::S(most)), Some(AttributeValue::S(text))) => Some(text <= most),
+        (Demanded::AtMostIfThere(AttributeValue::N(most)), Some(AttributeValue::N(number))) => {
+            Some(whole(number)? <= whole(most)?)
+        }
+        (Demanded::AtMostIfThere(most), Some(value)) => {
+            (mem::discriminant(most) != mem::discriminant(value)).then_some(false)
         }
     }
 }
 
-fn is_met(demanded: &Demanded, value: Option<&AttributeValue>) -> bool {
-    match (demanded, value) {
-        (Demanded::Equal(demanded), value) => value == Some(demanded),
-        (Demanded::AtMostIfThere(AttributeValue::S(most)), Some(AttributeValue::S(text))) => text <= most,
-        // Only `DynamoDB` compares numbers.
-        (Demanded::AtMostIfThere(AttributeValue::N(_)), Some(AttributeValue::N(_))) => true,
-        (Demanded::AtMostIfThere(_) | Demanded::Missing, value) => value.is_none(),
-        (Demanded::There, value) => value.is_some(),
-        (Demanded::Map, value) => value.is_some_and(AttributeValue::is_m),
+/// Whether `DynamoDB` takes two values for equal. `None` if only it tells: of two numbers in other notations, two sets in
+/// another order, and lists and maps with such values.
+fn is_equal(one: &AttributeValue, other: &AttributeValue) -> Option<bool> {
+    match (one, other) {
+        _ if one == other => Some(true),
+        _ if mem::discriminant(one) != mem::discriminant(other) => Some(false),
+        (AttributeValue::S(_) | AttributeValue::B(_) | AttributeValue::Bool(_), _) => Some(false),
+        (AttributeValue::N(one), AttributeValue::N(other)) => Some(whole(one)? == whole(other)?),
+        _ => None,
     }
 }
 
-/// Whether a number is in the range. A number too large for an `i128` is not.
-fn contains(range: &RangeInclusive<i64>, number: Option<i128>) -> bool {
-    number.and_then(|number| i64::try_from(number).ok()).is_some_and(|number| range.contains(&number))
+/// Whether a number between these whole ones is in the range.
+fn contains(range: &RangeInclusive<i64>, number: Option<(i128, i128)>) -> bool {
+    number.is_some_and(|(floor, ceiling)| i128::from(*range.start()) <= floor && ceiling <= i128::from(*range.end()))
+}
+
+/// The nearest whole numbers to a sum, if they are no larger than an `i128`.
+fn sum(current: &str, by: i128) -> Option<(i128, i128)> {
+    let (floor, ceiling) = floor_and_ceiling(current)?;
+    Some((floor.checked_add(by)?, ceiling.checked_add(by)?))
+}
+
+fn floor_and_ceiling(text: &str) -> Option<(i128, i128)> {
+    Number::parse(text)?.floor_and_ceiling()
 }
 
 fn whole(text: &str) -> Option<i128> {
@@ -139,7 +194,7 @@ fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeVa
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::{Record, Table};
+    use crate::table::{Bounds, Record, Table};
     use serde::Serialize;
 
     #[derive(Serialize, serde::Deserialize)]
@@ -244,7 +299,9 @@ mod tests {
             (add.clone().only_if_at_most("state", &"opem"), Stand::NotAsDemanded),
             (add.clone().only_if_at_most("other", &"opem"), Stand::Takes),
             (add.clone().only_if_at_most("n", &"1"), Stand::NotAsDemanded),
-            (add.clone().only_if_at_most("n", &0), Stand::Takes), // only DynamoDB compares numbers
+            (add.clone().only_if_at_most("n", &0), Stand::NotAsDemanded),
+            (add.clone().only_if_at_most("n", &1), Stand::Takes),
+            (add.clone().only_if_at_most("n", &0.5), Stand::Takes), // only DynamoDB compares it
             (add.clone().only_if_changed(), Stand::Takes),
             (set.clone().only_if_changed(), Stand::Takes),
             (set.clone().and_set(["map", "old"], &6), Stand::Takes),
@@ -263,6 +320,49 @@ mod tests {
         assert_eq!(Edit::add("other", 1, ..).stand(&item, true), Stand::NotANumber);
     }
 
+    /// The reason after a refusal: the only one that is sure, or the only one.
+    #[test]
+    fn values_that_only_dynamodb_compares_refuse_nothing_here_and_are_the_reason_if_there_is_no_other() {
+        use AttributeValue::{B, N, Ns, Ss};
+        let (text, half) = (str::to_owned, Number::parse("0.5").expect("a number"));
+        let (set, list) = (Ss(vec![text("a"), text("b")]), AttributeValue::L(vec![N(text("1.5"))]));
+        let bytes = |byte: u8| B(aws_sdk_dynamodb::primitives::Blob::new([byte]));
+        let stored = [("n", N(text("1.50"))), ("set", set.clone()), ("list", list.clone()), ("bytes", bytes(7))];
+        let item: Attributes = stored.map(|(name, value)| (text(name), value)).into();
+        let demand = |name: &str, demanded| {
+            let mut edit = Edit::set("state", &"shut");
+            edit.clauses.demands.push((vec![text(name)], demanded));
+            edit
+        };
+        let (equal, most) = (Demanded::Equal, Demanded::AtMostIfThere);
+        let other = |value| Edit::default().and_set_attribute("n", value).only_if_changed();
+        for (edit, stand, reason) in [
+            (demand("n", equal(N(text("1.5")))), Stand::Takes, Some(Stand::NotAsDemanded)),
+            (demand("n", equal(N(text("1.50")))), Stand::Takes, None),
+            (demand("n", equal(bytes(1))), Stand::NotAsDemanded, Some(Stand::NotAsDemanded)),
+            (demand("n", most(N(text("1.4")))), Stand::Takes, Some(Stand::NotAsDemanded)),
+            (demand("set", equal(Ss(vec![text("b"), text("a")]))), Stand::Takes, Some(Stand::NotAsDemanded)),
+            (demand("set", equal(Ns(vec![text("1")]))), Stand::NotAsDemanded, Some(Stand::NotAsDemanded)),
+            (demand("set", equal(set)), Stand::Takes, None),
+            (demand("list", equal(AttributeValue::L(vec![N(text("1.50"))]))), Stand::Takes, Some(Stand::NotAsDemanded)),
+            (demand("list", equal(list)), Stand::Takes, None),
+            (demand("bytes", equal(bytes(8))), Stand::NotAsDemanded, Some(Stand::NotAsDemanded)),
+            (demand("bytes", most(bytes(8))), Stand::Takes, Some(Stand::NotAsDemanded)),
+            (demand("bytes", most(N(text("8")))), Stand::NotAsDemanded, Some(Stand::NotAsDemanded)),
+            (other(N(text("1.5"))), Stand::Takes, Some(Stand::Unchanged)),
+            (other(N(text("1.5"))).only_if("list", &[1.25]), Stand::Takes, None),
+            (other(bytes(7)), Stand::Takes, None),
+            (Edit::add("n", 1, 2..=3), Stand::Takes, None),
+            (Edit::add("n", 1, 0..=2), Stand::OutOfRange, Some(Stand::OutOfRange)),
+            (Edit::add("n", 1, Bounds::Before(half.clone(), half)), Stand::Takes, Some(Stand::OutOfRange)),
+        ] {
+            assert_eq!((edit.stand(&item, false), edit.reason(&item)), (stand, reason), "{edit:?}");
+        }
+        let bands = Edit::add("n", 1, ..).bands("state", "n", [(0..=3, "few"), (4..=9, "many")]);
+        let resolved = bands.resolve(Table::<Counter>::LAYOUT, Some(&item)).expect("valid").stamps;
+        assert_eq!(resolved[0].1.as_s().map(String::as_str), Ok("few"), "2.5 lies between 0 and 3");
+    }
+
     #[test]
     fn an_edit_names_only_attributes_of_its_record_and_no_empty_path() {
         let resolve =
@@ -279,6 +379,14 @@ mod tests {
         }
         for edit in [Edit::set(none, &1), Edit::add(none, 1, ..), Edit::set("n", &1).only_with(none)] {
             assert!(resolve(edit).expect_err("no path").contains("path of a value is empty"));
+        }
+        for edit in [
+            Edit::set("n", &1).only_if_at_most("state", &true),
+            Edit::set("n", &1).only_if_at_most("state", &None::<i64>),
+            Edit::set("n", &1).only_if_at_most("state", &[1]),
+            Edit::set("n", &1).only_if_at_most("state", &std::collections::BTreeMap::from([("a", 1)])),
+        ] {
+            assert!(resolve(edit).expect_err("no order").contains("have an order"));
         }
         assert_eq!(resolve(Edit::set(["state", "x"], &1)), Ok(()));
     }
