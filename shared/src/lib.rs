@@ -142,7 +142,8 @@
 //!
 //! [`lww`] and [`lease`] name the cases in which they promise less than the first table.
 //!
-//! An edit sends one more write if its window has passed, if it guessed a band wrong, or if it must be burned after a
+//! An edit sends one more write if its window has passed, if it guessed a band wrong, if it has to remove ids from an item
+//! that its client has not read ([`Edit::seen`]), or if it must be burned after a
 //! lost answer. A lost answer or a throttled request costs one more send. The SDK sends nothing again by itself,
 //! because a [`Store`] switches its retries off. So this crate sees and judges every lost answer, and [`Call::tally`]
 //! counts them.

@@ -1,7 +1,9 @@
 //! `Table::edit`: numbers under many concurrent changes, each applied exactly once, and the cost of each case.
 
 use super::accounts::change;
-use crate::harness::clients::{Way, client_that, client_whose, client_whose_first_write, lost};
+use crate::harness::clients::{
+    Way, client_that, client_that_notes_its_first_write, client_whose, client_whose_first_write, lost,
+};
 use crate::harness::engine::{Engine, number};
 use fencepost::testing::slow_round_trips;
 use fencepost::{
@@ -337,4 +339,33 @@ async fn adds_and_versioned_changes_keep_the_memory_of_a_row_bounded() {
     }
     assert_eq!(stock_of(&engine), 250);
     assert_eq!(most, 8, "no id is forgotten early, and none is kept for long");
+}
+
+/// Each process knows only the state that the one before it left, as a function behind a gateway does.
+#[tokio::test]
+async fn a_row_that_thousands_of_processes_edit_without_reading_it_keeps_a_bounded_memory() {
+    let (engine, key, mut at) = with_shelf().await;
+    let (mut most, edits) = (0, 2000);
+    for _ in 0..edits {
+        at = table(&engine).edit(&key, &Edit::add("stock", 0, ..).seen(at)).await.expect("within the bounds").at;
+        most = most.max(row(&engine)["_writes"]["M"].as_object().map_or(0, serde_json::Map::len));
+    }
+    assert_eq!((most, at.version.get()), (8 + 33, 1 + edits), "R is 8");
+    let (reads, writes) = engine.take_counts();
+    let more = writes as u64 - edits;
+    assert!(reads == 0 && (edits / 20..edits / 12).contains(&more), "{more} of {edits} sent one more write of 1 unit");
+}
+
+/// The window stays, so the copy of an edit that found no room is excluded by the next one.
+#[tokio::test(start_paused = true)]
+async fn an_edit_that_found_no_room_for_its_id_is_made_once_although_its_copy_arrives() {
+    let (engine, key, mut at) = with_shelf().await;
+    for _ in 0..41 {
+        at = table(&engine).edit(&key, &stock(0).seen(at)).await.expect("within the bounds").at;
+    }
+    let (client, first) = client_that_notes_its_first_write(&engine);
+    let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(7).seen(at)).await;
+    assert_eq!(added.expect("there is room now").item.expect("an item").value, shelf(57));
+    let copy = first.lock().expect("no panic").clone();
+    assert_eq!((engine.answer("UpdateItem", &copy).0, stock_of(&engine)), (400, 57));
 }

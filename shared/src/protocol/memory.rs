@@ -8,6 +8,11 @@ use std::collections::BTreeMap;
 /// How many ids a write removes from the memory of its row, unless it adds more. More would make the expression long. One
 /// write usually adds one id, so removing a few is enough even if several writers remove the same ones.
 const PRUNED_PER_WRITE: usize = 4;
+/// How many ids a write removes at most if there are many old ones, of which it removes half.
+const MOST_PRUNED: usize = 32;
+/// How many ids beyond R a row may have for a write whose writer has not seen its memory, and so removes none. With more,
+/// the write is refused: the refusal shows the memory. Two full prunings are then due, and an id takes 16 bytes.
+pub(crate) const UNSEEN_IDS: u64 = 32;
 
 /// The id of one attempt of a change, or of all of them as long as none may still be applied after its refusal. It stays the
 /// same on every send, and is never used again.
@@ -93,7 +98,7 @@ impl Memory {
     }
 
     /// The ids to remove with the write `by`, if its writer saw this memory at the version `seen`: at most four, or as
-    /// many as it adds. It adds its own and the `burned` ones.
+    /// many as it adds, or half of many old ones. It adds its own and the `burned` ones.
     ///
     /// An id stored before version `c` may go when the row is at least at `c + R - 1`, because the removing write then
     /// makes at least `c + R`. One version earlier, a copy of the removed write could still be in its window and would
@@ -103,7 +108,9 @@ impl Memory {
         let is_old = |trace: &Trace| trace.version().get() + remembered <= seen.get() + 1;
         let old: Vec<WriteId> = self.0.iter().filter(|(_, trace)| is_old(trace)).map(|(id, _)| *id).collect();
         let first = old.partition_point(|id| *id < by);
-        old.iter().cycle().skip(first).take(old.len().min(PRUNED_PER_WRITE.max(1 + burned))).copied().collect()
+        let half = MOST_PRUNED.min(old.len() / 2);
+        let count = old.len().min(PRUNED_PER_WRITE.max(1 + burned).max(half));
+        old.iter().cycle().skip(first).take(count).copied().collect()
     }
 }
 
@@ -153,5 +160,8 @@ mod tests {
         assert_eq!(pruned(1000), [0, 10, 20, 30].map(id));
         let removed = |burned| memory.prunable(version(100), 16, id(0), burned).len();
         assert_eq!([0, 3, 4, 6, 20].map(removed), [4, 4, 5, 7, 8], "a write that burns removes as many as it adds");
+        let of = |count: u64| (0..count).map(|n| (id(n), Trace::Applied(version(1)))).collect::<Memory>();
+        let removed = |count| of(count).prunable(version(100), 16, id(0), 0).len();
+        assert_eq!([3, 9, 20, 64, 1000].map(removed), [3, 4, 10, 32, 32], "half of many");
     }
 }

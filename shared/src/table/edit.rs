@@ -248,7 +248,9 @@ impl Edit {
         self
     }
 
-    /// Names a state in which the item was seen. The edit then needs no read.
+    /// Names a state in which the item was seen. The edit then needs no read. It does not know which old write ids the item
+    /// may forget. So where the item has more than 32 beyond
+    /// [`remembered_writes`](crate::Settings::remembered_writes), it is refused once, and removes some with one more write.
     #[must_use]
     pub fn seen(mut self, at: ItemVersion) -> Self {
         self.seen = Some(at);

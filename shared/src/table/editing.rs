@@ -11,6 +11,7 @@ use crate::call::Call;
 use crate::error::{Failure, UpdateError};
 use crate::protocol::condition::{Clauses, Demand};
 use crate::protocol::item::Attributes;
+use crate::protocol::memory::UNSEEN_IDS;
 use crate::protocol::row::Row;
 use crate::protocol::seen_rows::size_of_crowd;
 use crate::protocol::settle::is_in_window;
@@ -79,8 +80,8 @@ impl<T: Record> Table<T> {
     /// write as they like](crate::Settings::open_to_any).
     ///
     /// A warm edit, of an item seen before by this client, sends one write. A cold one reads first. Each of these costs
-    /// one more write: more other writes than the window allows since the item was seen, a wrong guess of a band, a
-    /// lost answer. If an answer is lost and the item then refuses the edit, one more write burns the edit: afterwards
+    /// one more write: more other writes than the window allows since the item was seen, a wrong guess of a band, an
+    /// item that remembers many old writes and that this client [has not read](Edit::seen), a lost answer. If an answer is lost and the item then refuses the edit, one more write burns the edit: afterwards
     /// the refusal is certain, because no copy of the edit can be applied.
     ///
     /// # Errors
@@ -242,11 +243,12 @@ impl EditChange<'_> {
     }
 
     /// Whether the row that refused the attempt may take the next one: the attempt had another band, or demanded other
-    /// values, or a burn shows a later state than the refusal. If not, a condition failed that only `DynamoDB` judges.
+    /// values, or it knew no ids to remove and the row has too many, or a burn shows a later state than the refusal. If not, a condition failed that only `DynamoDB` judges.
     fn may_take(&self, attempt: &Prepared, seen: Option<&Row>, row: &Row, clauses: &Clauses) -> Result<bool, Failure> {
         let layout = self.change.table.layout;
         let differs = |name: &&str| seen.is_some_and(|seen| seen.attributes.get(*name) != row.attributes.get(*name));
         Ok(self.change.attempts.is_burned(attempt.sent.id)
+            || (seen.is_none() && row.memory.len() as u64 > layout.remembered + UNSEEN_IDS)
             || (layout.demands_values() && layout.attributes.iter().any(differs))
             || self.edit.resolve(layout, Some(&row.attributes))? != *clauses)
     }

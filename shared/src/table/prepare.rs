@@ -87,7 +87,9 @@ impl<'a> Write<'a> {
             }
             Write::Edit(at, row, clauses) => {
                 let demand = demand_of(at, row).map(Demand::in_window).ok_or_else(too_long_edit)?;
-                let write = condition::edit_within(key.clone(), &demand, stamp, clauses);
+                let edit = |stamp: &Stamp<'_>| condition::edit_within(key.clone(), &demand, stamp, clauses);
+                // Forgetting ids is optional.
+                let write = edit(stamp).or_else(|| edit(&Stamp { prune: &[], ..*stamp }));
                 (write.ok_or_else(too_long_edit)?, demand.base())
             }
             Write::Delete(at, row) => {

@@ -4,8 +4,9 @@ use super::values::{Explanation, in_words, plural, quoted};
 use crate::protocol::memory::WriteId;
 use aws_sdk_dynamodb::types::AttributeValue;
 
-/// The most writes that a row remembers under any [`Record`](crate::Record), and those left by one.
-const MOST_REMEMBERED: usize = 128 + 4;
+/// The most writes that a row remembers under any [`Record`](crate::Record): R, the ids that nobody has seen, and those left
+/// by one write. Only many burns or attempts that are left open at the same time make more.
+const MOST_REMEMBERED: usize = 128 + 32 + 1;
 /// How many of the writes that it remembers are named.
 const NAMED: usize = 5;
 
@@ -46,7 +47,7 @@ fn explain_traces(name: &str, traces: &[Trace], version: Option<u64>, told: &mut
     told.sentences.extend(traces.iter().take(NAMED).map(Trace::sentence));
     if traces.len() > MOST_REMEMBERED {
         let count = traces.len();
-        told.problems.push(format!("`{name}` has {count} ids, and no setting keeps more than {MOST_REMEMBERED}."));
+        told.problems.push(format!("`{name}` has {count} ids, and rows rarely have more than {MOST_REMEMBERED}."));
     }
     let Some(version) = version else { return };
     // Each write of this crate goes from one version to the next. All but bare adds of transactions leave an id.

@@ -5,7 +5,7 @@ use crate::layout::Layout;
 use crate::names::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::judge::Base;
-use crate::protocol::memory::WriteId;
+use crate::protocol::memory::{UNSEEN_IDS, WriteId};
 use crate::protocol::row::{Row, bytes, first_memory, number};
 use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::AttributeValue;
@@ -26,18 +26,20 @@ pub(crate) struct Demand<'a> {
     has_version: bool,
     /// The attributes of the row, if they are demanded.
     values: Option<&'a Attributes>,
+    /// Whether the writer has seen the memory of the row.
+    has_seen_memory: bool,
 }
 
 impl<'a> Demand<'a> {
     pub(crate) fn of(layout: &'a Layout, row: &'a Row) -> Self {
         let values = layout.demands_values().then_some(&row.attributes);
-        Demand { layout, at: row.at, window: 1, has_version: row.has_version, values }
+        Demand { layout, at: row.at, window: 1, has_version: row.has_version, values, has_seen_memory: true }
     }
 
     /// The row at this version, which a client named. `None` if a write to the row has to know more of it.
     pub(crate) fn at(layout: &'a Layout, at: ItemVersion) -> Option<Self> {
         let is_enough = !at.incarnation.is_foreign() && !layout.demands_values();
-        is_enough.then_some(Demand { layout, at, window: 1, has_version: true, values: None })
+        is_enough.then_some(Demand { layout, at, window: 1, has_version: true, values: None, has_seen_memory: false })
     }
 
     /// The same row, at any version in the window of adds. A foreign row and demanded values have no window.
@@ -129,6 +131,14 @@ impl Expression {
             "#incarnation = :incarnation AND #version BETWEEN :first AND :last AND attribute_not_exists(#writes.#id)",
         );
         self.demand_values(demand);
+    }
+
+    /// Demands a memory with room for one more id, if the writer knows no id to remove.
+    pub(super) fn demand_room(&mut self, demand: &Demand<'_>) {
+        if !demand.has_seen_memory {
+            self.value(":room", number(demand.layout.remembered + UNSEEN_IDS));
+            self.demand("size(#writes) <= :room");
+        }
     }
 
     fn demand_row(&mut self, demand: &Demand<'_>) {

@@ -65,6 +65,7 @@ pub(crate) fn edit_within(
     if demand.is_foreign() {
         expression.commit_at(demand, stamp);
     } else {
+        expression.demand_room(demand);
         expression.raise_version();
         expression.set("#writes.#id = #version");
         expression.prune(stamp.prune);
