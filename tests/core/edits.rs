@@ -1,7 +1,8 @@
 //! `Table::edit` beyond adds: values that are set and removed under conditions, alone and in transactions.
 
 use super::add::{Shelf, TABLE, change_shelf, row, with_shelf};
-use crate::harness::clients::client_that_notes_its_first_write;
+use crate::harness::clients::{client_that_notes_its_first_write, client_whose, error};
+use crate::harness::engine::is_read;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::testing::edit_or_update;
 use fencepost::{Edit, Error, Failure, Key, NotEdited, Reads, Record, Settings, Store, Table, UpdateError};
@@ -122,14 +123,39 @@ impl Record for Bare {
     const SETTINGS: Settings = Shelf::SETTINGS;
 }
 
+/// The network delivers the rejected edit once more when there is room.
 #[tokio::test]
-async fn an_edit_that_makes_the_item_too_large_is_rejected_and_nothing_is_written() {
+async fn an_edit_that_makes_the_item_too_large_is_rejected_and_its_copy_finds_it_burned() {
     let (engine, key, at) = with_shelf().await;
-    let before = row(&engine);
-    let edit = Edit::set("note", &"x".repeat(410 * 1024)).seen(at);
-    let rejected = Store::new(&engine.client()).table::<Shelf>(TABLE).edit(&key, &edit).await;
+    let note = |bytes: usize| json!({":n": {"S": "x".repeat(bytes)}});
+    change_shelf(&engine, "SET note = :n", &note(390 * 1024));
+    let (client, under_way) = client_that_notes_its_first_write(&engine);
+    let edit = Edit::set("status", &"x".repeat(20 * 1024)).seen(at);
+    let rejected = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &edit).await;
     assert!(matches!(rejected, Err(UpdateError::Failed(Failure::Rejected { .. }))), "{rejected:?}");
-    assert_eq!(row(&engine), before);
+    assert_eq!(engine.take_counts(), (1, 2), "the edit, a look at the row, and the burn");
+    change_shelf(&engine, "SET note = :n", &note(1));
+    let copy = under_way.lock().expect("no panic").clone();
+    let (status, answer) = engine.answer("UpdateItem", &copy);
+    assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
+    assert_eq!(row(&engine)["status"]["S"], "high");
+}
+
+/// A full item collection rejects any write, and the burn too. When it has room, a copy of the update is applied.
+#[tokio::test(start_paused = true)]
+async fn a_write_to_a_full_collection_that_cannot_be_burned_is_unknown() {
+    let (engine, key, _) = with_shelf().await;
+    let client = client_whose(&engine, |engine, _, operation, body| {
+        let answer = error(400, "ItemCollectionSizeLimitExceededException");
+        if is_read(operation) { engine.answer(operation, body) } else { answer }
+    });
+    let change = |shelf: &Shelf| {
+        let mut shelf = shelf.clone();
+        shelf.stock = 7;
+        Ok::<_, Infallible>(Some(shelf))
+    };
+    let updated = Store::new(&client).table::<Shelf>(TABLE).update_with_retry(&key, change).await;
+    assert!(matches!(updated, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{updated:?}");
 }
 
 /// `DynamoDB` rejects the edit, because the item would be too large. The network delivers it once more when there is room.

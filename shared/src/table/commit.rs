@@ -12,7 +12,7 @@ use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
 use crate::protocol::refusal::{RefusedStep, Role};
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::{Address, Reason, Send};
+use crate::protocol::send::{Address, Reason, Send, depends_on_the_data};
 use crate::protocol::settle::{committed, made, while_open};
 use crate::version::ItemVersion;
 
@@ -27,13 +27,15 @@ pub(crate) struct RowChange<'a> {
     pub(super) delivery: Delivery<'a>,
     /// Whether the next attempt rests on a remembered row. If that is refused, it has met nobody: its row was old.
     pub(super) is_from_memory: bool,
+    /// Whether another change follows an edit that `DynamoDB` rejects, such as one that makes the item too large.
+    pub(super) gives_way: bool,
 }
 
 impl<'a> RowChange<'a> {
     pub(crate) fn new(table: &'a RawTable, key: Attributes, delivery: Delivery<'a>) -> Self {
         let address = Address { table: table.name.clone(), key };
         let attempts = Attempts::new(table.sender().new_id());
-        RowChange { table, address, attempts, delivery, is_from_memory: false }
+        RowChange { table, address, attempts, delivery, is_from_memory: false, gives_way: false }
     }
 
     /// Ends the change. Every failure of an operation passes here, because it may be untrue while an attempt is open.
@@ -47,8 +49,13 @@ impl<'a> RowChange<'a> {
     /// The failure that is told. If time and reach are not its reason, burns the open attempts, so that nothing is applied.
     async fn failed(&mut self, failure: Failure) -> Failure {
         let RowChange { table, address, attempts, delivery, .. } = self;
-        let is_for_the_caller =
-            matches!(failure, Failure::InvalidRecord { .. } | Failure::TooLarge { .. } | Failure::CorruptItem { .. });
+        let is_for_the_caller = matches!(
+            failure,
+            Failure::InvalidRecord { .. }
+                | Failure::TooLarge { .. }
+                | Failure::CorruptItem { .. }
+                | Failure::Rejected { .. }
+        );
         if !is_for_the_caller || attempts.check_remembered().is_err() {
             return attempts.failed(failure);
         }
@@ -138,8 +145,10 @@ impl<'a> RowChange<'a> {
         let RowChange { table, delivery, .. } = self;
         let token = table.new_token();
         let send = |send: Send| table.send(request.clone(), token.as_deref(), send);
-        let Refusal { by: item, pending } = match delivery.until_proved(send).await? {
-            Ok(shown) => {
+        let Refusal { by: item, pending } = match delivery.until_proved(send).await {
+            Err(Failure::Rejected { source }) => return self.rejected(attempt, source).await,
+            Err(failure) => return Err(failure),
+            Ok(Ok(shown)) => {
                 // In a window, only the row tells which version the write made.
                 let seen = shown.as_ref().and_then(|item| row::seen(table.layout, item));
                 let at = seen.map_or(committed(sent), |row| row.at());
@@ -147,14 +156,32 @@ impl<'a> RowChange<'a> {
                 let item = if table.remembers_items { request.new_row(shown) } else { shown };
                 return Ok((Some((sent.id, at)), item));
             }
-            Err(refusal) => refusal,
+            Ok(Err(refusal)) => refusal,
         };
         self.find_out(attempt, item, pending).await
     }
 
+    /// A rejected attempt was not applied. Where the stored data is the reason, a copy of it may still be: the attempt is
+    /// then open, like one that the current row refused.
+    async fn rejected(
+        &mut self,
+        attempt: &Prepared,
+        source: Source,
+    ) -> Result<(Option<Applied>, Option<Attributes>), Failure> {
+        let is_exact = !matches!(attempt.sent.on, Base::Row { window: 2.., .. });
+        let may_be_applied = depends_on_the_data(&source, is_exact);
+        if !may_be_applied && !self.gives_way {
+            return Err(Failure::Rejected { source });
+        }
+        let row = self.table.observe(&self.address.key, self.delivery.call).await;
+        let row = row.map_err(|failure| if may_be_applied { while_open(failure) } else { failure })?;
+        let found = self.find_out(attempt, row.map(|row| row.attributes), None).await?;
+        if found.0.is_some() || self.gives_way { Ok(found) } else { Err(Failure::Rejected { source }) }
+    }
+
     /// Finds out the fate of an attempt that this row refused. `pending` is set if another send of it may have been
     /// applied, or may still be.
-    pub(super) async fn find_out(
+    async fn find_out(
         &mut self,
         attempt: &Prepared,
         item: Option<Attributes>,

@@ -1,6 +1,6 @@
 //! [`Table::edit`]: sends an edit until its outcome is proved. Moves its window forward, and burns an unproved edit.
 
-use super::commit::{Applied, RowChange};
+use super::commit::RowChange;
 use super::edit::{Edit, Edited};
 use super::handle::Table;
 use super::key::Key;
@@ -122,13 +122,15 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let call = &self.call();
-        let mut change = EditChange { gives_way: true, ..self.edit_change(key, edit, call)? };
+        let mut change = self.edit_change(key, edit, call)?;
+        change.change.gives_way = true;
         let told = async {
             match change.run().await? {
                 Ran::Edited(at, row) => Ok(Self::edited(at, row).item.ok_or(UpdateError::NotFound)),
                 Ran::NotFound => Ok(Err(UpdateError::NotFound)),
                 // The update is the same change. It burns the edit, if a late copy of it may still be applied.
                 Ran::Refused(_, row) => {
+                    change.change.gives_way = false;
                     self.update_from(Self::live(Some(row))?, None, &mut change.change, decide).await
                 }
             }
@@ -146,7 +148,7 @@ impl<T: Record> Table<T> {
         edit.resolve(Self::LAYOUT, None)?; // An invalid edit sends nothing, not even a read.
         let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
         let change = self.change(key, call)?;
-        Ok(EditChange { edit, decodes, call, change, gives_way: false, pauses: 0, is_stale: false, crowd: None })
+        Ok(EditChange { edit, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
     }
 
     /// The answer to an edit with the new version `at`, by the row that shows it.
@@ -173,9 +175,6 @@ struct EditChange<'a> {
     decodes: fn(&Row) -> Result<bool, Failure>,
     call: &'a Call,
     change: RowChange<'a>,
-    /// Whether an update follows a refusal. It also follows an edit that `DynamoDB` rejects, such as one that makes the
-    /// item too large: the update finds the reason.
-    gives_way: bool,
     /// How often the edit has waited because its window was passed.
     pauses: u32,
     /// Whether the row at the start of the edit was seen before the last pause.
@@ -204,7 +203,7 @@ impl EditChange<'_> {
         loop {
             let clauses = edit.resolve(layout, seen.as_ref().map(|row| &row.attributes))?;
             let attempt = self.change.prepare(Write::Edit(at, seen.as_deref(), &clauses))?;
-            let (applied, item) = self.send(&attempt).await?;
+            let (applied, item) = self.change.send(&attempt).await?;
             if let Some((_, at)) = applied {
                 return Ok(Ran::Edited(at, self.row_of_edited(item).await?));
             }
@@ -228,17 +227,6 @@ impl EditChange<'_> {
             if stand == Stand::WindowPassed {
                 (at, seen) = self.spread((at, seen)).await?;
             }
-        }
-    }
-
-    async fn send(&mut self, attempt: &Prepared) -> Result<(Option<Applied>, Option<Attributes>), Failure> {
-        match self.change.send(attempt).await {
-            Err(Failure::Rejected { .. }) if self.gives_way => {
-                let (table, key) = (self.change.table, &self.change.address.key);
-                let item = table.observe(key, self.call).await?.map(|row| row.attributes);
-                self.change.find_out(attempt, item, None).await
-            }
-            sent => sent,
         }
     }
 

@@ -5,7 +5,9 @@ use crate::error::Source;
 use crate::throttling::{Throttled, retry_after};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::query::QueryError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use hyper_util::client::legacy;
 use std::error::Error;
 use std::time::Duration;
@@ -32,6 +34,17 @@ pub(super) fn classify_read<E: ProvideErrorMetadata + Error + Send + Sync + 'sta
 /// Whether `DynamoDB` found this query malformed: a start key unfit for the index, for example.
 pub(crate) fn is_malformed_query(source: &Source) -> bool {
     source.downcast_ref::<QueryError>().and_then(ProvideErrorMetadata::code) == Some("ValidationException")
+}
+
+/// Whether a rejection depends on the stored data, so that a second copy of the write may be applied to a later state: the
+/// item would be too large, or its collection is full. `is_exact`: the write demands one version, whose size is fixed.
+pub(crate) fn depends_on_the_data(source: &Source, is_exact: bool) -> bool {
+    let update = source.downcast_ref::<UpdateItemError>().and_then(ProvideErrorMetadata::code);
+    match update.or_else(|| source.downcast_ref::<PutItemError>().and_then(ProvideErrorMetadata::code)) {
+        Some("ItemCollectionSizeLimitExceededException") => true,
+        Some("ValidationException") => !is_exact,
+        _ => false,
+    }
 }
 
 /// Classifies an error of the service by its code and HTTP status, never by its text.
@@ -112,7 +125,6 @@ pub(super) mod tests {
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
     use aws_sdk_dynamodb::error::ErrorMetadata;
-    use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
     use aws_smithy_runtime_api::client::result::ConnectorError;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
