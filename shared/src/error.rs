@@ -62,9 +62,10 @@ pub enum Failure {
         /// The problem with the row.
         reason: String,
     },
-    /// A value encodes to attributes that its [`Record`](crate::Record) does not declare, or does not encode at all.
-    /// This is a bug in the `Record`.
-    #[error("nothing was applied: the value cannot be stored, correct its Record: {reason}")]
+    /// A value cannot be stored and read back as it is, encodes to attributes that its [`Record`](crate::Record) does not
+    /// declare, or does not encode at all. Or a key is empty, too long, or not one of the table. The reason names the
+    /// attribute. Correct the `Record`, the value or the key.
+    #[error("nothing was applied: the value cannot be stored, correct it or its Record: {reason}")]
     InvalidRecord {
         /// The problem with the value.
         reason: String,

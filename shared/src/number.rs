@@ -1,8 +1,30 @@
 //! [`Number`]: a number as `DynamoDB` stores it.
 
+use crate::error::InvalidValue;
+use std::borrow::Cow;
 use std::fmt;
 
+/// The most significant digits of a number.
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>
 pub(crate) const MAX_DIGITS: usize = 38;
+/// The valid exponents of the leading digit: 1E-130 to 9.99…9E+125.
+const EXPONENTS: std::ops::RangeInclusive<i64> = -130..=125;
+
+pub(crate) const MALFORMED: InvalidValue = InvalidValue::Malformed(Cow::Borrowed("not a number"));
+
+/// The text is a number, but has more than 38 significant digits, or is too large or too small.
+pub(crate) const OUT_OF_RANGE: InvalidValue = InvalidValue::OutOfRange(Cow::Borrowed(
+    "a number has at most 38 significant digits and lies between 1e-130 and 9.99e+125, or is 0",
+));
+
+/// The value of a number: its digits times ten to the power of the exponent. `Display` gives each value one text.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Digits {
+    pub negative: bool,
+    /// The digits, without zeros at either end. Empty for zero.
+    pub significant: String,
+    pub exponent: i64,
+}
 
 /// A number in the notation of `DynamoDB`: exact decimal text with up to 38 significant digits.
 ///
@@ -17,16 +39,11 @@ pub(crate) const MAX_DIGITS: usize = 38;
 pub struct Number(String);
 
 impl Number {
-    /// Reads decimal text such as `-1.5` or `2e3`. `None` if it is not a number or has more than 38 significant digits.
+    /// Reads decimal text such as `-1.5` or `2e3`. `None` if it is not a number, has more than 38 significant digits, or
+    /// lies outside the range of `DynamoDB`: 1e-130 to 9.99e+125, their negatives, and 0.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-        let digits = mantissa.strip_prefix(['-', '+']).unwrap_or(mantissa);
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "0"));
-        let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
-        let significant = [whole, fraction].concat().trim_matches('0').len();
-        let is_number = all_digits(whole) && all_digits(fraction) && exponent.parse::<i16>().is_ok();
-        (is_number && significant <= MAX_DIGITS).then(|| Number(text.to_owned()))
+        Digits::parse(text).ok().map(|number| Number(number.to_string()))
     }
 
     /// The text.
@@ -48,29 +65,15 @@ impl Number {
 
     /// The nearest whole numbers: the largest not above this one, the smallest not below it. `None` beyond 38 digits.
     pub(crate) fn floor_and_ceiling(&self) -> Option<(i128, i128)> {
-        let (mantissa, exponent) = self.0.split_once(['e', 'E']).unwrap_or((&self.0, "0"));
-        let (is_negative, digits) = match mantissa.strip_prefix('-') {
-            Some(digits) => (true, digits),
-            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
-        };
-        let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
-        let digits = [whole, fraction].concat();
-        let significant = digits.trim_end_matches('0');
-        if significant.is_empty() {
-            return Some((0, 0));
-        }
-        // The number is 0.DIGITS times ten to the power of this.
-        let point = i64::try_from(whole.len()).ok()? + exponent.parse::<i64>().ok()?;
-        let point = usize::try_from(point).unwrap_or(0);
-        let zeros = point.saturating_sub(significant.len());
-        let is_whole = point >= significant.len();
-        let magnitude = significant[..point.min(significant.len())].trim_start_matches('0').to_owned();
-        if magnitude.len() + zeros > MAX_DIGITS {
+        let Digits { negative, significant, exponent } = Digits::parse(&self.0).ok()?;
+        let zeros = usize::try_from(exponent).unwrap_or(0);
+        let whole = usize::try_from(length(&significant) + exponent.min(0)).unwrap_or(0);
+        if whole + zeros > MAX_DIGITS {
             return None;
         }
-        let magnitude: i128 = format!("0{magnitude}{}", "0".repeat(zeros)).parse().ok()?;
-        let next = magnitude + i128::from(!is_whole);
-        Some(if is_negative { (-next, -magnitude) } else { (magnitude, next) })
+        let magnitude: i128 = format!("0{}{}", &significant[..whole], "0".repeat(zeros)).parse().ok()?;
+        let next = magnitude + i128::from(exponent < 0);
+        Some(if negative { (-next, -magnitude) } else { (magnitude, next) })
     }
 }
 
@@ -90,6 +93,92 @@ impl From<u32> for Number {
     fn from(number: u32) -> Self {
         Number(number.to_string())
     }
+}
+
+impl Digits {
+    pub(crate) const ZERO: Digits = Digits { negative: false, significant: String::new(), exponent: 0 };
+
+    /// Takes time and memory in proportion to the text, with any exponent. Nothing is ever rounded.
+    pub(crate) fn parse(text: &str) -> Result<Self, InvalidValue> {
+        let (negative, unsigned) = split_sign(text);
+        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{whole}{fraction}");
+        if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
+            return Err(MALFORMED);
+        }
+        let without_tail = all.trim_end_matches('0');
+        let digits = without_tail.trim_start_matches('0');
+        if digits.is_empty() {
+            return Ok(Digits::ZERO);
+        }
+        let exponent = exponent.saturating_add(length(&all) - length(without_tail)).saturating_sub(length(fraction));
+        let leading = exponent.saturating_add(length(digits) - 1);
+        if digits.len() > MAX_DIGITS || !EXPONENTS.contains(&leading) {
+            return Err(OUT_OF_RANGE);
+        }
+        Ok(Digits { negative, significant: digits.to_owned(), exponent })
+    }
+}
+
+impl fmt::Display for Digits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.significant.is_empty() {
+            return f.write_str("0");
+        }
+        if self.negative {
+            f.write_str("-")?;
+        }
+        let most = i64::try_from(MAX_DIGITS).unwrap_or(i64::MAX);
+        let before_point = length(&self.significant) + self.exponent;
+        let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
+        if before_point > most || -self.exponent > most {
+            let (first, rest) = self.significant.split_at(1);
+            let point = if rest.is_empty() { "" } else { "." };
+            write!(f, "{first}{point}{rest}e{:+}", before_point - 1)
+        } else if self.exponent >= 0 {
+            write!(f, "{}{}", self.significant, zeros(self.exponent))
+        } else if let Ok(at @ 1..) = usize::try_from(before_point) {
+            let (whole, fraction) = self.significant.split_at(at);
+            write!(f, "{whole}.{fraction}")
+        } else {
+            write!(f, "0.{}{}", zeros(-before_point), self.significant)
+        }
+    }
+}
+
+fn split_sign(text: &str) -> (bool, &str) {
+    match text.strip_prefix('-') {
+        Some(rest) => (true, rest),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    }
+}
+
+/// Parses an exponent. An exponent with too many digits for an `i64` becomes one far out of range.
+fn parse_exponent(text: &str) -> Result<i64, InvalidValue> {
+    let (negative, digits) = split_sign(text);
+    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Err(MALFORMED);
+    }
+    let magnitude = digits.parse().unwrap_or(i64::MAX);
+    Ok(if negative { -magnitude } else { magnitude })
+}
+
+fn length(text: &str) -> i64 {
+    i64::try_from(text.len()).unwrap_or(i64::MAX)
+}
+
+/// Whether this is the one text of a number that is not scientific. Most stored numbers are.
+pub(crate) fn is_plain(text: &str) -> bool {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "1"));
+    let is_one_text = (whole == "0" && text.len() > 1 || !whole.starts_with('0')) && !fraction.ends_with('0');
+    let is_short = !whole.is_empty() && !fraction.is_empty() && whole.len() + fraction.len() <= MAX_DIGITS;
+    let are_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    text == "0" || is_short && is_one_text && are_digits(whole) && are_digits(fraction) && digits != "0"
 }
 
 impl fmt::Display for Number {

@@ -27,3 +27,4 @@ mod storms;
 mod succession;
 mod tombstones;
 mod unruly;
+mod values;

@@ -5,6 +5,7 @@
 
 use super::number::{Decimal, value_of};
 use super::object::Object;
+use crate::number::is_plain;
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
@@ -73,15 +74,9 @@ impl Object {
     }
 }
 
-/// The text as JSON, if it is the one text of a number that is not scientific. Most stored numbers are.
+/// The text as JSON, if it is the one text of a number that is not scientific.
 fn plain(text: &str) -> Option<&RawValue> {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "1"));
-    let is_one_text = (whole == "0" && text.len() > 1 || !whole.starts_with('0')) && !fraction.ends_with('0');
-    let is_plain = !whole.is_empty() && !fraction.is_empty() && whole.len() + fraction.len() <= 38;
-    let are_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
-    let is_plain = is_plain && is_one_text && are_digits(whole) && are_digits(fraction);
-    (text == "0" || is_plain && digits != "0").then(|| serde_json::from_str(text).ok()).flatten()
+    is_plain(text).then(|| serde_json::from_str(text).ok()).flatten()
 }
 
 /// Writes an attribute as JSON: members in order, numbers in their one text.

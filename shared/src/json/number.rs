@@ -1,19 +1,12 @@
 //! [`Decimal`]: exact numbers with one text per value, 38 digits, and the range of `DynamoDB`.
 
 use crate::error::InvalidValue;
-use crate::number::Number;
+use crate::number::{Digits, Number};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
 use serde_json::Value;
-use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
-
-/// The most significant digits of a number.
-/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>
-const MAX_DIGITS: usize = 38;
-/// The valid exponents of the leading digit: 1E-130 to 9.99…9E+125.
-const EXPONENTS: std::ops::RangeInclusive<i64> = -130..=125;
 
 /// A decimal number as a `DynamoDB` item keeps it, exactly.
 ///
@@ -21,24 +14,9 @@ const EXPONENTS: std::ops::RangeInclusive<i64> = -130..=125;
 /// is plain if at most 38 digits stand on either side of the point (`0.5`, `-1200`). Otherwise it is scientific
 /// (`1e+100`, `1.5e-40`). Both are JSON.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Decimal {
-    negative: bool,
-    /// The significant digits, without zeros at either end. Empty for zero.
-    digits: String,
-    /// The power of ten: the value is `digits` times ten to the power of this.
-    exponent: i64,
-}
-
-const MALFORMED: InvalidValue = InvalidValue::Malformed(Cow::Borrowed("not a number"));
-
-/// The text is a number, but has more than 38 significant digits, or is too large or too small.
-const OUT_OF_RANGE: InvalidValue = InvalidValue::OutOfRange(Cow::Borrowed(
-    "a number has at most 38 significant digits and lies between 1e-130 and 9.99e+125, or is 0",
-));
+pub struct Decimal(Digits);
 
 impl Decimal {
-    const ZERO: Decimal = Decimal { negative: false, digits: String::new(), exponent: 0 };
-
     /// Parses a number in the notation of JSON, or in any notation that an engine returns (`1E+2`).
     ///
     /// Takes time and memory in proportion to the text, with any exponent.
@@ -46,27 +24,7 @@ impl Decimal {
     /// # Errors
     /// [`InvalidValue`]. Nothing is ever rounded.
     pub fn parse(text: &str) -> Result<Self, InvalidValue> {
-        let (negative, unsigned) = split_sign(text);
-        let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
-            None => (unsigned, 0),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let all = format!("{whole}{fraction}");
-        if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
-            return Err(MALFORMED);
-        }
-        let without_tail = all.trim_end_matches('0');
-        let digits = without_tail.trim_start_matches('0');
-        if digits.is_empty() {
-            return Ok(Self::ZERO);
-        }
-        let exponent = exponent.saturating_add(length(&all) - length(without_tail)).saturating_sub(length(fraction));
-        let leading = exponent.saturating_add(length(digits) - 1);
-        if digits.len() > MAX_DIGITS || !EXPONENTS.contains(&leading) {
-            return Err(OUT_OF_RANGE);
-        }
-        Ok(Decimal { negative, digits: digits.to_owned(), exponent })
+        Digits::parse(text).map(Decimal)
     }
 
     /// Returns the exact sum, which may have more digits than a [`Decimal`].
@@ -84,13 +42,13 @@ impl Decimal {
     /// The number of digits after the point, in plain notation.
     #[must_use]
     pub fn decimals(&self) -> u64 {
-        u64::try_from(-self.exponent).unwrap_or(0)
+        u64::try_from(-self.0.exponent).unwrap_or(0)
     }
 
     /// The value as an arbitrary-precision number. It is small, because digits and exponent are bounded.
     fn widen(&self) -> BigDecimal {
-        let digits: BigInt = self.digits.parse().unwrap_or_default();
-        BigDecimal::new(if self.negative { -digits } else { digits }, -self.exponent)
+        let digits: BigInt = self.0.significant.parse().unwrap_or_default();
+        BigDecimal::new(if self.0.negative { -digits } else { digits }, -self.0.exponent)
     }
 }
 
@@ -102,7 +60,7 @@ impl From<&Decimal> for Number {
 
 impl From<i64> for Decimal {
     fn from(number: i64) -> Self {
-        Decimal::parse(&number.to_string()).unwrap_or(Self::ZERO)
+        Decimal::parse(&number.to_string()).unwrap_or(Decimal(Digits::ZERO))
     }
 }
 
@@ -120,27 +78,7 @@ impl Ord for Decimal {
 
 impl fmt::Display for Decimal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.digits.is_empty() {
-            return f.write_str("0");
-        }
-        if self.negative {
-            f.write_str("-")?;
-        }
-        let most = i64::try_from(MAX_DIGITS).unwrap_or(i64::MAX);
-        let before_point = length(&self.digits) + self.exponent;
-        let zeros = |count: i64| "0".repeat(usize::try_from(count).unwrap_or(0));
-        if before_point > most || -self.exponent > most {
-            let (first, rest) = self.digits.split_at(1);
-            let point = if rest.is_empty() { "" } else { "." };
-            write!(f, "{first}{point}{rest}e{:+}", before_point - 1)
-        } else if self.exponent >= 0 {
-            write!(f, "{}{}", self.digits, zeros(self.exponent))
-        } else if let Ok(at @ 1..) = usize::try_from(before_point) {
-            let (whole, fraction) = self.digits.split_at(at);
-            write!(f, "{whole}.{fraction}")
-        } else {
-            write!(f, "0.{}{}", zeros(-before_point), self.digits)
-        }
+        self.0.fmt(f)
     }
 }
 
@@ -165,27 +103,6 @@ impl Exact {
     }
 }
 
-fn split_sign(text: &str) -> (bool, &str) {
-    match text.strip_prefix('-') {
-        Some(rest) => (true, rest),
-        None => (false, text.strip_prefix('+').unwrap_or(text)),
-    }
-}
-
-/// Parses an exponent. An exponent with too many digits for an `i64` becomes one far out of range.
-fn parse_exponent(text: &str) -> Result<i64, InvalidValue> {
-    let (negative, digits) = split_sign(text);
-    if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(MALFORMED);
-    }
-    let magnitude = digits.parse().unwrap_or(i64::MAX);
-    Ok(if negative { -magnitude } else { magnitude })
-}
-
-fn length(text: &str) -> i64 {
-    i64::try_from(text.len()).unwrap_or(i64::MAX)
-}
-
 /// Converts the number to a JSON value.
 ///
 /// # Panics
@@ -198,6 +115,7 @@ pub fn value_of(number: &Decimal) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::number::{MALFORMED, OUT_OF_RANGE};
     use proptest::prelude::*;
 
     fn text(number: &str) -> String {
@@ -271,7 +189,7 @@ mod tests {
         #[test]
         fn adding_and_taking_away_again_changes_nothing(a in decimals(), b in decimals()) {
             if let Ok(sum) = a.plus(&b).to_decimal() {
-                let minus_b = Decimal { negative: !b.negative, ..b };
+                let minus_b = Decimal(Digits { negative: !b.0.negative, ..b.0 });
                 prop_assert_eq!(sum.plus(&minus_b).to_decimal(), Ok(a));
             }
         }

@@ -215,14 +215,8 @@ impl<T: Record> Query<T> {
     fn item(&self, attributes: Attributes) -> Result<Option<Listed<T>>, Failure> {
         let key = Key::of(&attributes, T::PARTITION_KEY, T::SORT_KEY).ok_or_else(|| without_key(T::PARTITION_KEY))?;
         let layout = self.layout;
-        let decoded = if self.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
-        match decoded {
-            Ok(item) => Ok(item.map(|(value, at)| Listed { key, value, at })),
-            Err(Failure::CorruptItem { reason }) => {
-                Err(Failure::CorruptItem { reason: format!("{reason} (the row with the key {key:?})") })
-            }
-            Err(failure) => Err(failure),
-        }
+        let item = if self.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
+        Ok(item?.map(|(value, at)| Listed { key, value, at }))
     }
 }
 
@@ -239,7 +233,8 @@ fn whole<T: Record>(layout: &Layout, attributes: Attributes) -> Result<Option<(T
 fn part<T: Record>(layout: &Layout, attributes: &Attributes) -> Result<Option<(T, Option<ItemVersion>)>, Failure> {
     let seen =
         row::seen(layout, attributes).map(|row| ItemVersion { version: row.version, incarnation: row.incarnation });
-    if row::is_tombstone(layout, attributes, seen.map_or(Version::ABSENT, |at| at.version))? {
+    let is_tombstone = row::is_tombstone(layout, attributes, seen.map_or(Version::ABSENT, |at| at.version));
+    if is_tombstone.map_err(|failure| row::naming_the_key(layout, attributes, failure))? {
         return Ok(None);
     }
     let at = seen.filter(|_| attributes.contains_key(layout.names.incarnation));

@@ -35,14 +35,21 @@ pub(crate) struct Row {
 
 impl Row {
     pub(crate) fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Failure> {
+        match Self::read_without_values(layout, &attributes) {
+            Ok(row) => Ok(Row { attributes, ..row }),
+            Err(failure) => Err(naming_the_key(layout, &attributes, failure)),
+        }
+    }
+
+    fn read_without_values(layout: &Layout, attributes: &Attributes) -> Result<Self, Failure> {
         let names = &layout.names;
         let SeenRow { version, incarnation, memory, fence, .. } =
-            seen(layout, &attributes).ok_or_else(|| corrupt_version(names, &attributes))?;
+            seen(layout, attributes).ok_or_else(|| corrupt_version(names, attributes))?;
         let memory = match memory {
             None if incarnation.is_foreign() && !attributes.contains_key(names.writes) => Memory::default(),
-            memory => memory.ok_or_else(|| corrupt_memory(names, &attributes))?,
+            memory => memory.ok_or_else(|| corrupt_memory(names, attributes))?,
         };
-        let is_tombstone = is_tombstone(layout, &attributes, version)?;
+        let is_tombstone = is_tombstone(layout, attributes, version)?;
         if is_tombstone && incarnation.is_foreign() {
             let has_mark = layout.marks_by_version() && attributes.contains_key(names.buried);
             let mark = if has_mark { names.buried } else { names.purge_at };
@@ -52,14 +59,26 @@ impl Row {
         if attributes.contains_key(names.fence) && fence.is_none() {
             return Err(malformed(names.fence));
         }
-        let purge_at = if is_tombstone { purge_at(names, &attributes)? } else { None };
+        let purge_at = if is_tombstone { purge_at(names, attributes)? } else { None };
         let has_version = attributes.contains_key(names.version);
         let at = ItemVersion { version, incarnation };
-        Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes })
+        Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes: Attributes::new() })
     }
 
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
         if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
+    }
+}
+
+/// Names the row that is corrupt by its key, as far as it has one.
+pub(crate) fn naming_the_key(layout: &Layout, attributes: &Attributes, failure: Failure) -> Failure {
+    let names = [Some(layout.partition_key), layout.sort_key].into_iter().flatten();
+    let key: Vec<_> = names.filter_map(|name| Some(format!("{name} {:?}", attributes.get(name)?))).collect();
+    match failure {
+        Failure::CorruptItem { reason } if !key.is_empty() => {
+            Failure::CorruptItem { reason: format!("{reason} (the row with the key {})", key.join(", ")) }
+        }
+        failure => failure,
     }
 }
 

@@ -61,5 +61,5 @@ pub(super) fn before(result: i64, by: i128) -> Option<i128> {
 
 pub(super) fn negative(number: &Number) -> String {
     let text = number.as_str();
-    text.strip_prefix('-').map_or_else(|| format!("-{}", text.trim_start_matches('+')), str::to_owned)
+    text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned)
 }

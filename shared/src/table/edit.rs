@@ -1,6 +1,7 @@
 //! [`Edit`]: a change that needs no version, so that many writers do not conflict.
 
 use super::bounds::{Bounds, negative};
+use super::value;
 use crate::number::Number;
 use crate::protocol::condition::{AddedNumber, Clauses, Demanded};
 use crate::version::{ItemVersion, Versioned};
@@ -118,18 +119,20 @@ impl Edit {
     #[must_use]
     pub fn and_set(mut self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
         let path = self.path(path);
-        if let Some(value) = self.encode(&path, value) {
-            self = self.and_set_attribute(path, value);
+        match self.encode(&path, value) {
+            Some(value) => self.and_set_attribute(path, value),
+            None => self,
         }
-        self
     }
 
     /// Sets one more value, in the form of `DynamoDB`.
     #[must_use]
     pub fn and_set_attribute(mut self, path: impl Into<AttributePath>, value: AttributeValue) -> Self {
         let path = self.path(path);
-        self.demand_map(&path);
-        self.clauses.set.push((path, value));
+        if let Some(value) = self.settled(&path, value) {
+            self.demand_map(&path);
+            self.clauses.set.push((path, value));
+        }
         self
     }
 
@@ -266,7 +269,23 @@ impl Edit {
     }
 
     fn encode(&mut self, path: &[String], value: &impl Serialize) -> Option<AttributeValue> {
-        let encoded = serde_dynamo::to_attribute_value(value);
-        encoded.map_err(|error| self.invalid = Some(format!("{}: {error}", path.join(".")))).ok()
+        match serde_dynamo::to_attribute_value(value) {
+            Ok(value) => self.settled(path, value),
+            Err(error) => {
+                self.invalid = Some(format!("{}: {error}", path.join(".")));
+                None
+            }
+        }
+    }
+
+    /// The value in the form in which a table keeps it.
+    fn settled(&mut self, path: &[String], mut value: AttributeValue) -> Option<AttributeValue> {
+        match value::settle(path, &mut value) {
+            Ok(()) => Some(value),
+            Err(reason) => {
+                self.invalid = Some(reason);
+                None
+            }
+        }
     }
 }

@@ -2,14 +2,15 @@
 
 use super::key::Key;
 use super::record::Record;
+use super::value;
 use crate::call::Call;
-use crate::error::Failure;
+use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::row::Row;
+use crate::protocol::row::{self, Row};
 use crate::protocol::send::{Send, SendOutcome, Sender};
 use crate::store::Store;
 use crate::version::Versioned;
@@ -131,22 +132,25 @@ impl<T: Record> Table<T> {
     }
 
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
-        let attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
+        let mut attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(attributes.keys())?;
+        value::settle_all(T::EXPIRES_AT, &mut attributes).map_err(invalid)?;
+        value.check_read_back(&attributes).map_err(|source| invalid(source.to_string()))?;
         Ok(attributes)
     }
 
     pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
-        let diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
+        let mut diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(diff.set.keys().chain(&diff.remove))?;
+        value::settle_all(T::EXPIRES_AT, &mut diff.set).map_err(invalid)?;
         Ok(diff)
     }
 
     fn check_declares<'a>(mut names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
-        if let Some(name) = names.find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
-            return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
+        match names.find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
+            Some(name) => Err(invalid(value::undeclared(name))),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     pub(crate) fn decode(row: &Row) -> Result<Option<Versioned<T>>, Failure> {
@@ -164,7 +168,8 @@ impl<T: Record> Table<T> {
 
     /// Decodes the value in these attributes. Ignores attributes not declared by the `Record`.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
-        T::decode(attributes).map_err(|source| Failure::CorruptItem { reason: source.to_string() })
+        let corrupt = |source: Source| Failure::CorruptItem { reason: source.to_string() };
+        T::decode(attributes).map_err(|source| row::naming_the_key(Self::LAYOUT, attributes, corrupt(source)))
     }
 }
 

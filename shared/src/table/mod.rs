@@ -14,6 +14,7 @@ pub(crate) mod prepare;
 mod record;
 pub(crate) mod stand;
 mod update;
+mod value;
 
 pub use bounds::Bounds;
 pub use edit::{AttributePath, Edit, Edited};

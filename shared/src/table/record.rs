@@ -1,5 +1,6 @@
 //! [`Record`]: converts a value to an item and back.
 
+use super::value;
 use crate::error::Source;
 use crate::layout::Settings;
 use crate::protocol::item::{Attributes, Diff};
@@ -115,6 +116,9 @@ pub trait Record: Serialize + DeserializeOwned {
     ///
     /// If the answer to a create is lost, the outcome is `OutcomeUnknown` unless its own row is there: another client may
     /// have ended the created value, so that TTL removed it before another row took the key.
+    ///
+    /// The attribute is a whole number of at most the year 9999, null or missing. TTL ignores everything else, so it is
+    /// refused as [`Failure::InvalidRecord`](crate::Failure::InvalidRecord): texts, decimals, and milliseconds.
     const EXPIRES_AT: Option<&'static str> = None;
     /// The other writers of the table, how items are deleted, in which Regions it is written, the names of this crate's
     /// attributes, and how much a row remembers.
@@ -134,16 +138,42 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the value cannot be encoded. The operation then fails with
     /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
     fn encode(&self) -> Result<Attributes, Source> {
-        Ok(serde_dynamo::to_item(self)?)
+        value::encode(self)
+    }
+
+    /// Checks that the attributes to which the value was encoded are read back as the same value: decodes them, encodes
+    /// the result, and compares. The members of a list may change places, because a set has no order in Rust. Two
+    /// values that encode to the same attributes, such as `Some(None)` and `None`, or numbers that a
+    /// serializer rounds, cannot be told apart.
+    ///
+    /// Creates call it, and so does the default of [`Record::diff`]. A type that encodes and decodes itself may check less,
+    /// for example to save the memory of large attributes.
+    ///
+    /// # Errors
+    /// The attribute that would be lost or changed. The operation then fails with
+    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord), before anything is sent.
+    fn check_read_back(&self, encoded: &Attributes) -> Result<(), Source> {
+        if let Some(name) = encoded.keys().find(|name| !Self::ATTRIBUTES.contains(&name.as_str())) {
+            return Err(value::undeclared(name).into());
+        }
+        let decoded = Self::decode(encoded).map_err(|error| format!("it would not be read back: {error}"))?;
+        let mut again = decoded.encode()?;
+        value::settle_all(None, &mut again)?;
+        match value::first_difference(encoded, &again) {
+            Some(name) => Err(format!("{name} would be read back as another value").into()),
+            None => Ok(()),
+        }
     }
 
     /// Finds the attributes set and removed by a change from `old` to `new`. A type with large attributes may compare
     /// its own fields instead, and encode only the different ones.
     ///
     /// # Errors
-    /// See [`Record::encode`].
+    /// See [`Record::encode`] and [`Record::check_read_back`].
     fn diff(old: &Self, new: &Self) -> Result<Diff, Source> {
-        Ok(Diff::between(&old.encode()?, new.encode()?))
+        let encoded = new.encode()?;
+        new.check_read_back(&encoded)?;
+        Ok(Diff::between(&old.encode()?, encoded))
     }
 
     /// Decodes the value from the attributes of its row. There may be others than those in `ATTRIBUTES`; ignore them.
@@ -152,7 +182,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The reason why the attributes cannot be decoded. The operation then fails with
     /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
     fn decode(attributes: &Attributes) -> Result<Self, Source> {
-        Ok(serde_dynamo::from_item(Self::own_attributes(attributes, &[]))?)
+        value::decode(|| Self::own_attributes(attributes, &[]))
     }
 
     /// The attributes in `ATTRIBUTES` except those in `except`, for a [`Record::decode`] of your own.

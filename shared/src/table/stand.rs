@@ -2,6 +2,7 @@
 
 use super::bounds::before;
 use super::edit::{Bands, Edit};
+use super::value;
 use crate::error::Failure;
 use crate::layout::Layout;
 use crate::number::{MAX_DIGITS, Number};
@@ -46,7 +47,7 @@ impl Edit {
         let named = tops.chain(stamps.iter().map(|(name, _)| name));
         for name in named.chain(self.bands.iter().map(|bands| &bands.attribute)) {
             if !layout.attributes.contains(&name.as_str()) {
-                return Err(invalid(format!("{name} is not among the attributes that its Record declares")));
+                return Err(invalid(value::undeclared(name)));
             }
         }
         let has_order = |value: &AttributeValue| value.is_s() || value.is_n() || value.is_b();
@@ -75,6 +76,14 @@ impl Edit {
             };
             narrow(&mut clauses.numbers[*number], low, high);
             clauses.stamps.push((attribute.clone(), value.clone()));
+        }
+        let set = clauses.set.iter().map(|(path, value)| (path.as_slice(), value));
+        for (path, value) in set.chain(clauses.stamps.iter().map(|(name, value)| (std::slice::from_ref(name), value))) {
+            if let [name] = path
+                && layout.expires_at == Some(name)
+            {
+                value::check_end(name, value).map_err(invalid)?;
+            }
         }
         Ok(clauses)
     }
@@ -241,8 +250,8 @@ mod tests {
                 "-99999999999999999999999999999999999999",
                 "-99999999999999999999999999999999999999",
             ),
-            ("-1e38", "1e38", "1e38"),
-            ("+1e100", "-1e100", "-1e100"),
+            ("-1e38", "1e+38", "1e+38"),
+            ("+1e100", "-1e+100", "-1e+100"),
         ] {
             let add = Edit::add("n", number(by), ..);
             let AddedNumber { low: least, high: most, .. } = &add.clauses.numbers[0];

@@ -32,6 +32,25 @@ mod tests {
         balance: u64,
     }
 
+    #[derive(Serialize, Deserialize, Record)]
+    #[record(key = "noteId")]
+    struct Note {
+        more: serde_json::Value,
+    }
+
+    /// `tests/core/values.rs` encodes the same value in a build with `serde_json/arbitrary_precision`.
+    #[test]
+    fn the_numbers_of_json_are_stored_as_in_a_build_with_other_features() {
+        let more = serde_json::json!({"whole": 7, "one": 1.0, "half": 0.5, "large": 1e60, "deep": [{"n": -2.25}]});
+        let encoded = Note { more }.encode().expect("attributes");
+        let more = encoded["more"].as_m().expect("a map");
+        for (name, number) in [("whole", "7"), ("one", "1"), ("half", "0.5"), ("large", "1e+60")] {
+            assert_eq!(more[name].as_n().map(String::as_str), Ok(number), "{name}");
+        }
+        let deep = &more["deep"].as_l().expect("a list")[0];
+        assert_eq!(deep.as_m().expect("a map")["n"].as_n().map(String::as_str), Ok("-2.25"));
+    }
+
     /// Each operation's error becomes the caller's by a question mark alone. It is compiled, not run.
     #[allow(dead_code)]
     async fn every_operation(store: &Store, accounts: &Table<Account>) -> Result<(), Box<dyn std::error::Error>> {

@@ -1,0 +1,240 @@
+//! Values: what a table cannot keep as it is is refused by name before anything is sent; what it keeps is exact.
+
+use crate::harness::engine::Engine;
+use aws_sdk_dynamodb::primitives::Blob;
+use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bs, L, M, N, Ns, Null, S, Ss};
+use fencepost::{Attributes, Edit, Error, Failure, Number, Record, Source, Store, Table, UpdateError};
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, HashSet};
+use std::convert::Infallible;
+
+const TABLE: &str = "Notes";
+
+fn table<T: Record>() -> (Engine, Table<T>) {
+    let engine = Engine::with_tables(&[(TABLE, T::PARTITION_KEY)]);
+    let table = Store::new(&engine.client()).table(TABLE);
+    (engine, table)
+}
+
+#[track_caller]
+fn reason_of(failure: &Failure) -> &str {
+    let Failure::InvalidRecord { reason } = failure else { panic!("{failure:?}") };
+    reason
+}
+
+#[track_caller]
+fn failed<T, R>(ended: Result<T, UpdateError<R>>) -> Failure {
+    let Err(UpdateError::Failed(failure)) = ended else { panic!("it did not fail") };
+    failure
+}
+
+/// The failure of a create on a free key. Nothing is sent.
+async fn not_created<T: Record + Clone>(value: &T) -> String {
+    let (engine, table) = table();
+    let Err(Error::Failed(failure)) = table.create("n-1", value).await else { panic!("it was not refused") };
+    assert_eq!(engine.take_counts(), (0, 0));
+    reason_of(&failure).to_owned()
+}
+
+/// Any attributes, under the name `a`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+struct Raw {
+    #[serde(skip)]
+    attributes: Attributes,
+}
+
+impl Record for Raw {
+    const PARTITION_KEY: &'static str = "noteId";
+    const ATTRIBUTES: &'static [&'static str] = &["a"];
+
+    fn encode(&self) -> Result<Attributes, Source> {
+        Ok(self.attributes.clone())
+    }
+
+    fn decode(attributes: &Attributes) -> Result<Self, Source> {
+        Ok(Raw { attributes: Self::own_attributes(attributes, &[]) })
+    }
+}
+
+fn raw(value: AttributeValue) -> Raw {
+    Raw { attributes: Attributes::from([("a".to_owned(), value)]) }
+}
+
+fn number(text: &str) -> AttributeValue {
+    N(text.to_owned())
+}
+
+fn texts(members: &[&str]) -> AttributeValue {
+    Ss(members.iter().map(|&member| member.to_owned()).collect())
+}
+
+fn in_lists(value: AttributeValue, lists: usize) -> AttributeValue {
+    (0..lists).fold(value, |value, _| L(vec![value]))
+}
+
+#[tokio::test]
+async fn what_a_table_cannot_keep_is_refused_by_its_path_by_every_change_before_anything_is_sent() {
+    let map = |name: &str, value| M([(name.to_owned(), value)].into());
+    let (engine, table) = table::<Raw>();
+    table.create("n-1", &raw(number("1"))).await.expect("a free key");
+    engine.take_log();
+    let (digits, empty, twice) =
+        ("at most 38 significant digits", "stores no empty set", "a: a member of a set is there twice");
+    for (value, reason) in [
+        (number("NaN"), r#"a: "NaN": not a number"#),
+        (map("b", number("inf")), r#"a.b: "inf": not a number"#),
+        (number(&"1".repeat(39)), digits),
+        (number("1e126"), digits),
+        (number("1e-131"), digits),
+        (L(vec![number("1"), number("")]), "a.1: "),
+        (texts(&[]), empty),
+        (map("b", Ns(vec![])), empty),
+        (Bs(vec![]), empty),
+        (texts(&["x", "x"]), twice),
+        (Ns(vec!["1".to_owned(), "1.0".to_owned()]), twice),
+        (Bs(vec![Blob::new([1]), Blob::new([1])]), twice),
+        (in_lists(number("1"), 32), "a value has at most 32 levels"),
+        (map("", number("1")), "a: a member of a map has an empty name"),
+        (Null(false), "a: a value of a kind that DynamoDB does not store"),
+    ] {
+        let created = not_created(&raw(value.clone())).await;
+        let updated = failed(table.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(raw(value.clone())))).await);
+        let edited = failed(table.edit("n-1", &Edit::default().and_set_attribute("a", value.clone())).await);
+        for said in [&created, reason_of(&updated), reason_of(&edited)] {
+            assert!(said.contains(reason), "{value:?}: {said}");
+        }
+    }
+    for edit in [
+        Edit::set("a", &f64::INFINITY),
+        Edit::set(["a", ""], &1),
+        Edit::add("a", 1, ..).stamp("a", &f64::NAN),
+        Edit::add("a", 1, ..).only_if("a", &1e300),
+        Edit::add("a", 1, ..).only_if_at_most(["a", "b"], &f64::MIN_POSITIVE),
+        Edit::add("a", 1, ..).bands("a", "a", [(0..=9, f32::NAN)]),
+    ] {
+        let failure = failed(table.edit("n-1", &edit).await);
+        assert!(!reason_of(&failure).is_empty(), "{failure}");
+    }
+    assert_eq!(engine.take_counts().1, 0, "nothing was written");
+}
+
+#[tokio::test]
+async fn what_a_table_can_just_keep_is_kept_exactly() {
+    let (_engine, table) = table::<Raw>();
+    let numbers = ["1e-130", "9.9999999999999999999999999999999999999e+125", &format!("-{}", "9".repeat(38))];
+    let empty = L(vec![M([].into()), Null(true), S(String::new()), B(Blob::new([]))]);
+    for value in numbers.map(number).into_iter().chain([in_lists(texts(&["", "x"]), 31), empty]) {
+        let key = format!("{value:?}");
+        table.create(&key, &raw(value.clone())).await.unwrap_or_else(|error| panic!("{key}: {error}"));
+        let mut stored = table.get(&key).await.expect("an answer").expect("it was created").value;
+        // Engines write large numbers in their own notation.
+        if let Some(N(text)) = stored.attributes.get_mut("a") {
+            *text = Number::parse(text).expect("a number").to_string();
+        }
+        assert_eq!(stored, raw(value));
+    }
+}
+
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
+struct Note {
+    more: Value,
+}
+
+/// `tests/outside` encodes the same value in a build without `serde_json/arbitrary_precision`, to the same attributes.
+#[tokio::test]
+async fn the_numbers_of_json_are_stored_as_numbers_whatever_features_the_build_has() {
+    let more = json!({"whole": 7, "one": 1.0, "half": 0.5, "large": 1e60, "deep": [{"n": -2.25}]});
+    let map = |members: &[(&str, AttributeValue)]| {
+        M(members.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
+    };
+    let (engine, table) = table::<Note>();
+    let deep = L(vec![map(&[("n", number("-2.25"))])]);
+    let numbers = [("whole", "7"), ("one", "1"), ("half", "0.5"), ("large", "1e+60")];
+    let members: Vec<_> =
+        numbers.map(|(name, text)| (name, number(text))).into_iter().chain([("deep", deep)]).collect();
+    let note = Note { more };
+    assert_eq!(note.encode().expect("attributes")["more"], map(&members));
+    table.create("n-1", &note).await.expect("a free key");
+    table.edit("n-1", &Edit::set(["more", "half"], &json!(0.25))).await.expect("a note");
+    assert_eq!(engine.row(TABLE, "noteId", "n-1")["more"]["M"]["half"], json!({"N": "0.25"}));
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn halved<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(value / 2.0)
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
+struct Lossy {
+    #[serde(skip_serializing_if = "is_zero")]
+    count: u64,
+    #[serde(serialize_with = "halved")]
+    ratio: f64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
+struct Measured {
+    large: Option<u128>,
+    names: HashSet<String>,
+    parts: BTreeMap<String, f32>,
+}
+
+#[tokio::test]
+async fn a_value_that_would_not_be_read_back_is_refused_by_name_before_anything_is_sent() {
+    let (engine, lossy) = table::<Lossy>();
+    lossy.create("n-1", &Lossy { count: 1, ratio: 0.0 }).await.expect("a value that is read back");
+    engine.take_log();
+    let lost = "it would not be read back: missing field `count`";
+    for (count, ratio, reason) in [(0, 0.0, lost), (1, 0.5, "ratio would be read back as another value")] {
+        let value = Lossy { count, ratio };
+        let updated = lossy.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(value.clone()))).await;
+        for said in [&not_created(&value).await, reason_of(&failed(updated))] {
+            assert_eq!(said, reason);
+        }
+    }
+    assert_eq!(engine.take_counts().1, 0, "nothing was written");
+    let long = serde_json::from_str("123456789012345678901234567890").expect("JSON");
+    assert_eq!(not_created(&Note { more: long }).await, "more would be read back as another value");
+
+    let names: HashSet<_> = (0..100).map(|number| number.to_string()).collect();
+    let kept = Measured { large: None, names, parts: [("a".to_owned(), 0.1)].into() };
+    let (_engine, measured) = table::<Measured>();
+    measured.create("n-1", &kept).await.expect("a set has no order");
+    assert_eq!(measured.get("n-1").await.expect("an answer").expect("a note").value, kept);
+    let reason = not_created(&Measured { large: Some(1), ..kept }).await;
+    assert!(reason.starts_with("large: "), "{reason}");
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId", expires_at = "ends")]
+struct Ending {
+    ends: Value,
+}
+
+#[tokio::test]
+async fn an_end_at_which_ttl_does_not_look_is_refused_before_anything_is_sent() {
+    let (engine, table) = table::<Ending>();
+    table.create("n-1", &Ending { ends: json!(1_900_000_000) }).await.expect("a free key");
+    engine.take_log();
+    for ends in [json!("1900000000"), json!(1.5), json!(-1), json!(1_900_000_000_000_u64), json!([7])] {
+        let reason = not_created(&Ending { ends: ends.clone() }).await;
+        let decide = |_: &Ending| Ok::<_, Infallible>(Some(Ending { ends: ends.clone() }));
+        let updated = failed(table.update_with_retry("n-1", decide).await);
+        let edited = failed(table.edit("n-1", &Edit::set("ends", &ends)).await);
+        for reason in [&reason, reason_of(&updated), reason_of(&edited)] {
+            assert!(reason.starts_with("ends: ") && reason.contains("epoch seconds"), "{ends}: {reason}");
+        }
+    }
+    assert_eq!(engine.take_counts().1, 0, "nothing was written");
+    table.edit("n-1", &Edit::set("ends", &253_402_300_799_u64)).await.expect("a note");
+    table.create("n-2", &Ending { ends: Value::Null }).await.expect("a value without an end");
+}
