@@ -1,12 +1,13 @@
 //! Values: what a table cannot keep as it is is refused by name before anything is sent; what it keeps is exact.
 
+use super::accounts::change;
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bs, L, M, N, Ns, Null, S, Ss};
 use fencepost::{Attributes, Edit, Error, Failure, Number, Record, Source, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::convert::Infallible;
 
 const TABLE: &str = "Notes";
@@ -212,6 +213,59 @@ async fn a_value_that_would_not_be_read_back_is_refused_by_name_before_anything_
     assert_eq!(measured.get("n-1").await.expect("an answer").expect("a note").value, kept);
     let reason = not_created(&Measured { large: Some(1), ..kept }).await;
     assert!(reason.starts_with("large: "), "{reason}");
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
+struct Tagged {
+    count: u64,
+    tags: HashSet<String>,
+    more: BTreeMap<String, BTreeSet<u64>>,
+}
+
+#[tokio::test]
+async fn an_attribute_that_another_program_stored_as_a_set_stays_a_set() {
+    let (engine, table) = table::<Tagged>();
+    let tags: Vec<_> = (0..40).map(|number| format!("t{number}")).collect();
+    let row = json!({"noteId": {"S": "n-1"}, "count": {"N": "1"}, "tags": {"SS": tags},
+        "more": {"M": {"odd": {"NS": ["1", "3"]}, "even": {"L": []}}}});
+    engine.raw("PutItem", &json!({"TableName": TABLE, "Item": row}));
+    let key = json!({"noteId": {"S": "n-1"}});
+    let stored = || {
+        let mut row = engine.row(TABLE, "noteId", "n-1");
+        let mut members: Vec<String> = serde_json::from_value(row["tags"]["SS"].take()).expect("a set");
+        members.sort_unstable();
+        (members.len(), row["more"]["M"]["odd"].clone())
+    };
+    let with = async |change: fn(&mut Tagged)| {
+        let decide = |current: &Tagged| {
+            let mut next = current.clone();
+            change(&mut next);
+            Ok::<_, Infallible>(Some(next))
+        };
+        table.update_with_retry("n-1", decide).await
+    };
+    with(|note| note.count += 1).await.expect("a note");
+    assert_eq!(stored(), (40, json!({"NS": ["1", "3"]})));
+    with(|note| note.tags = note.tags.drain().collect()).await.expect("a note");
+    let sent = engine.take_log().pop().expect("a write").body;
+    assert!(!sent.to_string().contains("t39"), "an equal set is not sent");
+    with(|note| note.tags.extend(["new".to_owned()])).await.expect("a note");
+    with(|note| note.more.get_mut("odd").expect("a set").extend([5])).await.expect("a note");
+    assert_eq!(stored(), (41, json!({"NS": ["1", "3", "5"]})));
+    change(&engine, TABLE, &key, "ADD tags :more", &json!({":more": {"SS": ["theirs"]}}));
+    table.edit("n-1", &Edit::set(["more", "odd"], &[7])).await.expect("a note");
+    assert_eq!(stored(), (42, json!({"NS": ["7"]})));
+    let unchanged = table.edit("n-1", &Edit::set(["more", "odd"], &[7]).only_if_changed()).await.expect_err("it is so");
+    assert!(unchanged.to_string().contains("already so"), "{unchanged}");
+
+    engine.take_log();
+    let emptied = failed(with(|note| note.tags.clear()).await);
+    assert_eq!(engine.take_counts().1, 0, "nothing was sent");
+    assert!(reason_of(&emptied).starts_with("tags: a set is stored here"), "{emptied}");
+    let edited = failed(table.edit("n-1", &Edit::set(["more", "odd"], &["x"])).await);
+    assert!(reason_of(&edited).starts_with("more.odd: a set is stored here"), "{edited}");
+    assert_eq!((stored(), engine.take_counts().1), ((42, json!({"NS": ["7"]})), 1), "its one write was refused");
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]

@@ -97,7 +97,8 @@ impl Edit {
         Edit::default().and_add(path, by, bounds)
     }
 
-    /// Sets the value at `path`. A path into a map demands that the map is there.
+    /// Sets the value at `path`. A path into a map demands that the map is there. A list in place of a stored set becomes
+    /// a set of its kind, or the edit fails.
     #[must_use]
     pub fn set(path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
         Edit::default().and_set(path, value)

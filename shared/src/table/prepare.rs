@@ -1,5 +1,6 @@
 //! Prepares a write: turns the observed state of a key and the intended change into a request.
 
+use super::value;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
 use crate::protocol::condition::{self, Action, Clauses, ConditionalWrite, Demand, Stamp};
@@ -82,7 +83,8 @@ impl<'a> Write<'a> {
                 let change = Diff::between(&leftovers(layout, row), item);
                 (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
-            Write::Update(row, change) => {
+            Write::Update(row, mut change) => {
+                value::keep_all_sets(&row.attributes, &mut change)?;
                 (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
             Write::Edit(at, row, clauses) => {

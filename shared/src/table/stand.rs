@@ -63,6 +63,9 @@ impl Edit {
         }
         let mut clauses = self.clauses.clone();
         clauses.is_to_change &= !self.adds();
+        for (path, value) in &mut clauses.set {
+            *value = as_stored(attributes, path, value).map_err(invalid)?;
+        }
         for Bands { number, attribute, ranges } in &self.bands {
             let by = self.number(*number).unwrap_or_default();
             let current = attributes.and_then(|item| number_at(item, &numbers[*number].path));
@@ -124,8 +127,10 @@ impl Edit {
             demands.iter().map(|(path, demanded)| (Stand::NotAsDemanded, is_met(demanded, value_at(item, path)))),
         );
         if *is_to_change && !self.adds() {
-            let sets =
-                set.iter().map(|(path, value)| value_at(item, path).map_or(Some(false), |old| is_equal(old, value)));
+            let sets = set.iter().map(|(path, value)| match as_stored(Some(item), path, value) {
+                Ok(value) => value_at(item, path).map_or(Some(false), |old| is_equal(old, &value)),
+                Err(_) => Some(false),
+            });
             let removes = remove.iter().map(|path| Some(value_at(item, path).is_none()));
             let stays: Vec<_> = sets.chain(removes).collect();
             let surely_changes = stays.contains(&Some(false));
@@ -189,6 +194,15 @@ fn narrow(number: &mut AddedNumber, low: i128, high: i128) {
     let [low_before, high_before] = [&number.low, &number.high].map(|bound| whole(bound));
     number.low = low_before.map_or(low, |before| before.max(low)).to_string();
     number.high = high_before.map_or(high, |before| before.min(high)).to_string();
+}
+
+/// The value in the form of the one that it replaces: a list in place of a set is a set.
+fn as_stored(item: Option<&Attributes>, path: &[String], value: &AttributeValue) -> Result<AttributeValue, String> {
+    let mut value = value.clone();
+    match item.and_then(|item| value_at(item, path)) {
+        Some(stored) => value::keep_sets(&path.join("."), stored, &mut value).map(|()| value),
+        None => Ok(value),
+    }
 }
 
 fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {

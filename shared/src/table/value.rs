@@ -1,8 +1,8 @@
 //! What `DynamoDB` keeps exactly. Every value of a caller goes through here before anything is sent.
 
-use crate::error::Source;
+use crate::error::{Failure, Source};
 use crate::number::{Digits, is_plain};
-use crate::protocol::item::Attributes;
+use crate::protocol::item::{Attributes, Diff};
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bool, Bs, L, M, N, Ns, Null, S, Ss};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -118,6 +118,55 @@ pub(super) fn check_end(name: &str, value: &AttributeValue) -> Result<(), String
     };
     let reason = "the end of a value is a whole number of epoch seconds, at most that of the year 9999, or null";
     if is_end { Ok(()) } else { Err(format!("{name}: {reason}")) }
+}
+
+/// Keeps the sets of a row in a change of it.
+pub(super) fn keep_all_sets(row: &Attributes, change: &mut Diff) -> Result<(), Failure> {
+    for (name, value) in &mut change.set {
+        let Some(stored) = row.get(name) else { continue };
+        keep_sets(name, stored, value).map_err(|reason| Failure::InvalidRecord { reason })?;
+    }
+    change.set.retain(|name, value| row.get(name) != Some(value));
+    Ok(())
+}
+
+/// Keeps a stored set a set: a list that would replace it becomes a set of the same kind, also in maps. A set that is
+/// equal to the stored one takes its order, and so is no change.
+///
+/// # Errors
+/// A sentence: the list is no such set.
+pub(super) fn keep_sets(path: &str, stored: &AttributeValue, new: &mut AttributeValue) -> Result<(), String> {
+    if let (M(stored), M(new)) = (stored, &mut *new) {
+        return new.iter_mut().try_for_each(|(name, value)| match stored.get(name) {
+            Some(stored) => keep_sets(&format!("{path}.{name}"), stored, value),
+            None => Ok(()),
+        });
+    }
+    if !matches!(stored, Ss(_) | Ns(_) | Bs(_)) {
+        return Ok(());
+    }
+    if let L(members) = new {
+        let set = set_like(stored, members).filter(|set| settle_at(&mut set.clone(), 1).is_ok());
+        *new = set.ok_or_else(|| {
+            format!(
+                "{path}: a set is stored here, and this list is none of its kind (empty, mixed, or a member is there \
+                 twice): give the field a module of serde_dynamo, such as `string_set`, and leave an empty set out"
+            )
+        })?;
+    }
+    if fingerprint(stored) == fingerprint(new) {
+        *new = stored.clone();
+    }
+    Ok(())
+}
+
+fn set_like(stored: &AttributeValue, members: &[AttributeValue]) -> Option<AttributeValue> {
+    let members = members.iter();
+    Some(match stored {
+        Ss(_) => Ss(members.map(|member| member.as_s().ok().cloned()).collect::<Option<_>>()?),
+        Ns(_) => Ns(members.map(|member| member.as_n().ok().cloned()).collect::<Option<_>>()?),
+        _ => Bs(members.map(|member| member.as_b().ok().cloned()).collect::<Option<_>>()?),
+    })
 }
 
 /// The first attribute that differs between two encodings of one value. The members of lists may change places, because

@@ -154,6 +154,14 @@ impl Expression {
             self.value(format!(":s{index}"), value.clone());
             self.set(format!("{path} = :s{index}"));
             changes.push(format!("attribute_not_exists({path}) OR {path} <> :s{index}"));
+            if value.is_l() {
+                // A set stays a set. The row that refuses the list tells its kind.
+                let kinds = ["SS", "NS", "BS"].map(|kind| {
+                    self.value(format!(":{kind}"), AttributeValue::S(kind.to_owned()));
+                    format!("attribute_type({path}, :{kind})")
+                });
+                self.demand(format!("NOT ({})", kinds.join(" OR ")));
+            }
         }
         for path in remove {
             let path = self.path(path);
