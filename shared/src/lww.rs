@@ -172,7 +172,7 @@ impl<T: LwwRecord> LwwTable<T> {
         let key = Table::<T>::key_attributes(key)?;
         let read = |timeout| sender.read(name, key.clone(), timeout);
         let row = until_read(sender, &self.table.call(), read).await?;
-        Ok(row.as_ref().map(Stored::read).transpose()?.and_then(|stored| stored.live))
+        row.as_ref().map(Stored::read).transpose()?.map_or(Ok(None), |stored| stored.live)
     }
 
     /// Registers the instance with one write, unless a newer one is registered, or it or a newer one was deleted.
@@ -198,7 +198,9 @@ impl<T: LwwRecord> LwwTable<T> {
                 if let Some(source) = pending.filter(|_| is_soon(stored.purge_at, self.table.sender().clock.now())) {
                     return Err(Failure::OutcomeUnknown { source });
                 }
-                Ok(judge_registration(&order_key, &stored.order_key, stored.live, instance))
+                // The value of another instance decides nothing, so it need not decode.
+                let live = if stored.order_key == order_key { stored.live? } else { None };
+                Ok(judge_registration(&order_key, &stored.order_key, live, instance))
             }
         }
     }
@@ -266,7 +268,7 @@ enum Put<T> {
 
 struct Stored<T> {
     order_key: OrderKey,
-    live: Option<T>,
+    live: Result<Option<T>, Failure>,
     purge_at: Option<u64>,
 }
 
@@ -275,14 +277,15 @@ impl<T: LwwRecord> Stored<T> {
         let order_key = order_key_of::<T>(attributes)
             .ok_or_else(|| corrupt(&format!("{} or {} is missing or malformed", T::ORDERED_BY, T::NAMED_BY)))?;
         let purge_at = row::purge_at(&T::SETTINGS.names, attributes)?;
-        let live = if purge_at.is_none() { Some(Table::<T>::value_in(attributes)?) } else { None };
+        let live = if purge_at.is_none() { Table::<T>::value_in(attributes).map(Some) } else { Ok(None) };
         Ok(Stored { order_key, live, purge_at })
     }
 }
 
 #[cfg(feature = "testing")]
 pub(crate) fn read_instance<T: LwwRecord>(attributes: &Attributes) -> Result<(OrderKey, Option<T>), Failure> {
-    Stored::read(attributes).map(|stored| (stored.order_key, stored.live))
+    let Stored { order_key, live, .. } = Stored::read(attributes)?;
+    Ok((order_key, live?))
 }
 
 /// The outcome of a refused registration of `instance`. The row holds `live`, or is the tombstone of `stored`.

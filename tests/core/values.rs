@@ -4,7 +4,8 @@ use super::accounts::change;
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bs, L, M, N, Ns, Null, S, Ss};
-use fencepost::{Attributes, Edit, Error, Failure, Number, Record, Source, Store, Table, UpdateError};
+use fencepost::lww::{Deletion, LwwRecord, OrderKey};
+use fencepost::{Attributes, Edit, Error, Failure, Number, Reads, Record, Source, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -266,6 +267,49 @@ async fn an_attribute_that_another_program_stored_as_a_set_stays_a_set() {
     let edited = failed(table.edit("n-1", &Edit::set(["more", "odd"], &["x"])).await);
     assert!(reason_of(&edited).starts_with("more.odd: a set is stored here"), "{edited}");
     assert_eq!((stored(), engine.take_counts().1), ((42, json!({"NS": ["7"]})), 1), "its one write was refused");
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
+struct Instance {
+    term: u64,
+    node: String,
+    limits: BTreeMap<String, u64>,
+}
+
+impl LwwRecord for Instance {
+    const ORDERED_BY: &'static str = "term";
+    const NAMED_BY: &'static str = "node";
+}
+
+#[tokio::test]
+async fn an_item_that_does_not_decode_is_named_with_its_key_and_can_be_deleted() {
+    let (engine, table) = table::<Instance>();
+    let keys = ["n-1", "n-2", "n-3"];
+    for key in keys {
+        let row = json!({"noteId": {"S": key}, "term": {"N": "7"}, "node": {"S": "a"},
+            "limits": {"M": {"daily": {"S": "x"}}}});
+        engine.raw("PutItem", &json!({"TableName": TABLE, "Item": row}));
+    }
+    let failure = table.get_many(keys).await.expect_err("it does not decode").to_string();
+    assert!(failure.contains("limits.daily: ") && failure.contains("noteId") && failure.contains("n-1"), "{failure}");
+    let page = table.query("n-1").pages().next_page().await.expect_err("it does not decode").to_string();
+    assert_eq!(page.matches("the row with the key").count(), 1, "{page}");
+    table.delete("n-1").await.expect("an item");
+    let mut reads = Reads::new();
+    let item = reads.item("note", &table, "n-2");
+    let deleted = table.store().transact_with_retry(reads, |attempt| {
+        attempt.delete_at(item)?;
+        Ok::<_, Error>(())
+    });
+    deleted.await.expect("an item");
+    let newest = table.store().lww_table::<Instance>(TABLE);
+    let deleted = newest.delete("n-3", &OrderKey { order: 6, name: None }).await.expect("an instance");
+    assert!(matches!(deleted, Deletion::Superseded { .. }), "{deleted:?}");
+    newest.delete("n-3", &OrderKey { order: 7, name: None }).await.expect("an instance");
+    for key in &keys[..2] {
+        assert_eq!(table.get(*key).await.expect("an answer"), None);
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]

@@ -99,6 +99,9 @@ async fn a_fault_is_a_500_that_tells_nothing_of_the_inside() {
     ];
     let is_discreet = async |name: &str| {
         for event in Event::all() {
+            if event.method() == "DELETE" && !name.starts_with('_') && name != "devices" {
+                continue; // A delete decodes no value.
+            }
             let event = if event.method() == "DELETE" { event.header("if-match", "*") } else { event };
             let answer = world.refused(&event, 500, "internal").await;
             let text = answer.json()["detail"].to_string().to_lowercase();

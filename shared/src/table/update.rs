@@ -242,14 +242,15 @@ impl<T: Record> Table<T> {
     pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, UpdateError> {
         let call = &self.call();
         let mut change = self.change(key, call)?;
+        // The value is not decoded, so that an item with a value that does not decode can be deleted.
         let told = async {
-            let mut observed = self.observe(&change.address.key, call).await?;
+            let mut observed = self.raw.observe(&change.address.key, call).await?;
             loop {
-                let Some((row, _)) = observed else { return Ok(Err(UpdateError::NotFound)) };
+                let Some(row) = observed.filter(|row| !row.is_tombstone) else { return Ok(Err(UpdateError::NotFound)) };
                 let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;
                 match change.commit(attempt).await? {
                     (Some((_, at)), _) => return Ok(Ok(at.version)),
-                    (None, current) => observed = Self::live(current?)?,
+                    (None, current) => observed = current?,
                 }
             }
         }

@@ -183,8 +183,9 @@ impl Attempt {
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision. For others,
     /// see [`Failure`].
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
-        let (row, current) = self.live(item)?;
-        let prepared = self.prepared(item.row, Write::Update(row, Table::<T>::diff(&current.value, value)?))?;
+        let row = self.live(item)?;
+        let current = Table::<T>::value_in(&row.attributes)?;
+        let prepared = self.prepared(item.row, Write::Update(row, Table::<T>::diff(&current, value)?))?;
         self.write(item.row, prepared)
     }
 
@@ -193,7 +194,7 @@ impl Attempt {
     /// # Errors
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
-        let (row, _) = self.live(item)?;
+        let row = self.live(item)?;
         let prepared = self.prepared(item.row, Write::Delete(row.at, Some(row)))?;
         Ok(self.write(item.row, prepared)?.version)
     }
@@ -269,15 +270,13 @@ impl Attempt {
         }
     }
 
-    fn live<T: Record>(&self, item: Item<T>) -> Result<(&Row, Versioned<T>), Failure> {
+    fn live<T>(&self, item: Item<T>) -> Result<&Row, Failure> {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
-        if let Known::Row(row) = &known.known
-            && let Some(current) = Table::<T>::decode(row)?
-        {
-            return Ok((row, current));
+        match &known.known {
+            Known::Row(row) if !row.is_tombstone => Ok(row),
+            _ => Err(invalid(format!("{} is not there", known.name))),
         }
-        Err(invalid(format!("{} is not there", known.name)))
     }
 
     fn prepared(&self, row: usize, write: Write<'_>) -> Result<Prepared, Failure> {
