@@ -279,6 +279,14 @@ pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
+/// What the derive macro names. Not covered by semantic versioning.
+#[doc(hidden)]
+pub mod __private {
+    pub trait Stored: serde::Serialize + serde::de::DeserializeOwned {}
+
+    impl<T: serde::Serialize + serde::de::DeserializeOwned> Stored for T {}
+}
+
 /// Compiles the examples of the README of this crate.
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]

@@ -6,17 +6,7 @@ use syn::{Attribute, Expr, Field, LitStr, Result, Token, parenthesized};
 
 /// Attributes of serde that leave the names of the attributes alone.
 const OF_A_STRUCT: &[&str] = &["bound", "crate", "default", "deny_unknown_fields", "expecting", "rename"];
-const OF_A_FIELD: &[&str] = &[
-    "borrow",
-    "bound",
-    "default",
-    "deserialize_with",
-    "serialize_with",
-    "skip_deserializing",
-    "skip_serializing",
-    "skip_serializing_if",
-    "with",
-];
+const OF_A_FIELD: &[&str] = &["bound", "default", "deserialize_with", "serialize_with", "skip_serializing_if", "with"];
 
 /// The rules of `rename_all` on a struct: one for what is written, one for what is read.
 #[derive(Default)]
@@ -40,21 +30,26 @@ impl Rules {
     pub(crate) fn attribute_of(&self, field: &Field) -> Result<Option<String>> {
         let Some(ident) = &field.ident else { return Ok(None) };
         let ident = ident.unraw().to_string();
-        let (mut names, mut is_skipped, mut skips) = ([None, None], false, 0);
+        let (mut names, mut skips) = ([None, None], [false, false]);
         each_of_serde(&field.attrs, |meta| match &*name_of(meta) {
             "rename" => two(meta, &mut names),
-            "skip" => {
-                is_skipped = true;
+            name @ ("skip" | "skip_serializing" | "skip_deserializing") => {
+                skips[0] |= name != "skip_deserializing";
+                skips[1] |= name != "skip_serializing";
                 Ok(())
             }
-            name if OF_A_FIELD.contains(&name) => {
-                skips += u8::from(matches!(name, "skip_serializing" | "skip_deserializing"));
-                skip_value(meta)
-            }
+            name if OF_A_FIELD.contains(&name) => skip_value(meta),
             name => Err(by_hand(meta, name, &format!("the field `{ident}`"))),
         })?;
-        if is_skipped || skips == 2 {
-            return Ok(None);
+        let half = |kept: &str| {
+            let reason = format!("the field `{ident}` is {kept}: skip both with serde's `skip`, or none");
+            Err(syn::Error::new_spanned(field, reason))
+        };
+        match skips {
+            [true, true] => return Ok(None),
+            [true, false] => return half("read, and serde's `skip_serializing` never stores it"),
+            [false, true] => return half("stored, and serde's `skip_deserializing` never reads it"),
+            [false, false] => {}
         }
         let [written, read] = [0, 1].map(|side| match (&names[side], &self.0[side]) {
             (Some(name), _) => name.value(),

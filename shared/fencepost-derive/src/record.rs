@@ -73,7 +73,14 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     );
     let settings = settings.map(|settings| quote!(const SETTINGS: ::fencepost::Settings = #settings;));
     let name = &input.ident;
-    let (parameters, arguments, bounds) = input.generics.split_for_impl();
+    let (_, arguments, _) = input.generics.split_for_impl();
+    let mut generics = input.generics.clone();
+    if generics.type_params().next().is_some() {
+        // Serde has bounds of its own for its traits. Those of the supertraits follow from them.
+        let bounds: syn::WherePredicate = syn::parse_quote!(#name #arguments: ::fencepost::__private::Stored);
+        generics.make_where_clause().predicates.push(bounds);
+    }
+    let (parameters, _, bounds) = generics.split_for_impl();
     Ok(quote! {
         #[automatically_derived]
         impl #parameters ::fencepost::Record for #name #arguments #bounds {
@@ -115,8 +122,15 @@ mod tests {
             "#[record(key = \"id\", sort = \"line\")] #[record(expires_at = \"end\", settings = OURS.first_version(2))]
              struct S<T: Clone> where T: Copy { end: u64, of: T }",
         );
-        for part in ["Some (\"line\")", "Some (\"end\")", "OURS . first_version (2)", "impl < T : Clone >", "T : Copy"]
-        {
+        assert!(!bare.contains("where"), "{bare}");
+        for part in [
+            "Some (\"line\")",
+            "Some (\"end\")",
+            "OURS . first_version (2)",
+            "impl < T : Clone >",
+            "T : Copy",
+            "S < T > : :: fencepost",
+        ] {
             assert!(full.contains(part), "{part}: {full}");
         }
     }
@@ -173,9 +187,21 @@ mod tests {
     }
 
     #[test]
+    fn a_field_is_stored_and_read_or_neither() {
+        refuses_field("#[serde(skip_serializing)] x: u64", "read, and serde's `skip_serializing` never stores it");
+        refuses_field("#[serde(skip_deserializing)] x: u64", "stored, and serde's `skip_deserializing` never reads it");
+        for both in ["skip", "skip_serializing, skip_deserializing"] {
+            let source = format!("#[record(key = \"id\")] struct S {{ total: u64, #[serde({both})] x: u64 }}");
+            assert!(!expanded(&source).contains("\"x\""), "{both}");
+        }
+    }
+
+    #[test]
     fn what_changes_the_attributes_otherwise_is_refused_by_name() {
         let by_hand = "is not supported: implement `Record` by hand";
-        for (attribute, name) in [("flatten", "flatten"), ("alias = \"old\"", "alias"), ("getter = \"f\"", "getter")] {
+        for (attribute, name) in
+            [("flatten", "flatten"), ("alias = \"old\"", "alias"), ("getter = \"f\"", "getter"), ("borrow", "borrow")]
+        {
             refuses_field(
                 &format!("#[serde(default, {attribute})] x: u64"),
                 &format!("serde's `{name}` on the field `x` {by_hand}"),

@@ -37,13 +37,33 @@ use serde::{Serialize, forward_to_deserialize_any};
 /// | `settings = ..` | [`SETTINGS`](Record::SETTINGS) | any constant expression |
 ///
 /// The attributes are the fields under their names in serde (`rename`, `rename_all`), without the skipped ones. A
-/// struct may be generic. Not compiled are:
+/// struct may be generic: it is a `Record` for the types with which serde stores it and reads it.
+///
+/// ```
+/// # use fencepost::{Record, Store, Table};
+/// # use serde::de::DeserializeOwned;
+/// # use serde::{Deserialize, Serialize};
+/// #[derive(Serialize, Deserialize, Record)]
+/// #[record(key = "messageId")]
+/// struct Envelope<T> {
+///     content: T,
+/// }
+///
+/// fn letters<T: Serialize + DeserializeOwned>(store: &Store) -> Table<Envelope<T>> {
+///     store.table("letters")
+/// }
+/// ```
+///
+/// Not compiled are:
 ///
 /// - enums, unions, tuple structs and unit structs;
 /// - a field written under one name and read under another;
 /// - `flatten`, because its attributes are not known when the program is compiled, and `alias`, with which a row would
 ///   keep two attributes of one field;
 /// - `transparent`, `tag`, `from`, `try_from`, `into` and `remote`, which store something other than the fields;
+/// - `skip_serializing` or `skip_deserializing` alone, with which a field is read that is never stored, or stored and
+///   never read;
+/// - `borrow`, because a value outlives the answer that it is decoded from;
 /// - a struct without a partition key, or with an `expires_at` other than one of its fields;
 /// - a field stored under the name of a key or of an attribute of this crate.
 ///
