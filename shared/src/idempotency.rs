@@ -2,8 +2,9 @@
 //! no state "in progress", because a crash would leave that state wrong.
 
 use crate::call::Call;
-use crate::error::{Error, Failure, IdempotencyError};
+use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::layout::Settings;
+use crate::protocol::item::Attributes;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
@@ -50,8 +51,9 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// answer is committed in the same transaction as the effect, so there is no state "in progress" that a crash would
 /// leave wrong. A request that only creates an item needs no record if the id of the item is from [`derived_id`].
 ///
-/// `A` is the answer that a repeat gets again. It can be any serialisable value, for a consumer of a queue as well as
-/// for an HTTP function. The page of the [crate](crate) has an example.
+/// `A` is the answer that a repeat gets again. It can be any value that serde stores and reads back as an equal one, for
+/// a consumer of a queue as well as for an HTTP function. Another answer, such as `Some(None)`, is refused as
+/// [`Failure::InvalidRecord`] before anything is sent. The page of the [crate](crate) has an example.
 pub struct Idempotency<A> {
     records: Table<IdempotencyRecord<A>>,
 }
@@ -67,12 +69,15 @@ pub enum Answer<A> {
 
 impl Store {
     /// Changes that are made once per request. Their records are in the table with this name. Sends nothing.
-    pub fn idempotency<A: Serialize + DeserializeOwned + Clone>(&self, records: impl Into<String>) -> Idempotency<A> {
+    pub fn idempotency<A: Serialize + DeserializeOwned + Clone + PartialEq>(
+        &self,
+        records: impl Into<String>,
+    ) -> Idempotency<A> {
         Idempotency { records: self.table(records) }
     }
 }
 
-impl<A: Serialize + DeserializeOwned + Clone> Idempotency<A> {
+impl<A: Serialize + DeserializeOwned + Clone + PartialEq> Idempotency<A> {
     /// Returns a copy bound to the deadline and the tally of this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
@@ -183,11 +188,19 @@ pub(crate) struct IdempotencyRecord<A> {
     expires_at: u64,
 }
 
-impl<A: Serialize + DeserializeOwned> Record for IdempotencyRecord<A> {
+impl<A: Serialize + DeserializeOwned + PartialEq> Record for IdempotencyRecord<A> {
     const PARTITION_KEY: &'static str = "recordId";
     const ATTRIBUTES: &'static [&'static str] = &["payload", "answer", "expiresAt"];
     const EXPIRES_AT: Option<&'static str> = Some("expiresAt");
     const SETTINGS: Settings = Settings { keeps_ends: true, ..Settings::own() };
+
+    /// A repeat gets the very answer. Its attributes alone do not tell: `Some(None)` is stored as `None` is.
+    fn check_read_back(&self, encoded: &Attributes) -> Result<(), Source> {
+        if Self::decode(encoded)?.answer == self.answer {
+            return Ok(());
+        }
+        Err("answer would be read back as another value, and a repeated request would get that one".into())
+    }
 }
 
 impl<A> IdempotencyRecord<A> {
@@ -283,7 +296,7 @@ impl IdempotencyClaim {
         IdempotencyRecord::new(self.payload.clone(), answer, now)
     }
 
-    fn record<A: Serialize + DeserializeOwned + Clone>(
+    fn record<A: Serialize + DeserializeOwned + Clone + PartialEq>(
         &self,
         attempt: &mut Attempt,
         item: Item<IdempotencyRecord<A>>,

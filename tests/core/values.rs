@@ -5,7 +5,10 @@ use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bs, L, M, N, Ns, Null, S, Ss};
 use fencepost::lww::{Deletion, LwwRecord, OrderKey};
-use fencepost::{Attributes, Edit, Error, Failure, Number, Reads, Record, Source, Store, Table, UpdateError};
+use fencepost::{
+    Attributes, Edit, Error, Failure, IdempotencyClaim, IdempotencyError, Number, Reads, Record, Source, Store, Table,
+    UpdateError,
+};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -267,6 +270,25 @@ async fn an_attribute_that_another_program_stored_as_a_set_stays_a_set() {
     let edited = failed(table.edit("n-1", &Edit::set(["more", "odd"], &["x"])).await);
     assert!(reason_of(&edited).starts_with("more.odd: a set is stored here"), "{edited}");
     assert_eq!((stored(), engine.take_counts().1), ((42, json!({"NS": ["7"]})), 1), "its one write was refused");
+}
+
+#[tokio::test]
+async fn an_answer_that_a_repeat_would_get_as_another_one_is_refused_before_anything_is_sent() {
+    async fn refused<A: Serialize + for<'de> Deserialize<'de> + Clone + PartialEq>(answer: A) -> (usize, Failure) {
+        let engine = Engine::with_tables(&[("Records", "recordId")]);
+        let answers = Store::new(&engine.client()).idempotency("Records");
+        let claim = IdempotencyClaim::new(&["m-1"], &[]);
+        let ended = answers.change::<&str>(&claim, Reads::new(), |_| Ok(answer.clone())).await;
+        let Err(IdempotencyError::Failed(failure)) = ended else { panic!("it was recorded") };
+        (engine.take_counts().1, failure)
+    }
+    for (writes, failure) in [
+        refused(Some(None::<u64>)).await,
+        refused(serde_json::from_str::<Value>("1.0").expect("JSON")).await,
+        refused(u128::MAX.to_string().parse::<f64>().expect("a number").sqrt() * f64::MAX).await,
+    ] {
+        assert!(writes == 0 && reason_of(&failure).contains("answer"), "{failure}");
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]

@@ -11,7 +11,7 @@ const JSON: &str = "application/json";
 pub(super) type Headers = Vec<(Cow<'static, str>, String)>;
 
 /// An answer for any transport.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Debug)]
 pub struct Response {
     status: u16,
     outcome: &'static str,
@@ -121,6 +121,17 @@ impl Response {
     }
 }
 
+/// Two responses are equal if they are the same answer to a client. The word for the log is no part of it.
+impl PartialEq for Response {
+    fn eq(&self, other: &Self) -> bool {
+        (self.status, self.version) == (other.status, other.version)
+            && self.headers == other.headers
+            && self.body == other.body
+    }
+}
+
+impl Eq for Response {}
+
 fn text(body: &impl Serialize) -> String {
     serde_json::to_string(body).expect("a JSON value")
 }
@@ -215,7 +226,7 @@ mod tests {
         let first = Response::created("/devices/a".to_owned(), at(3), &body);
         for answer in [first, Response::ok(at((1 << 53) - 1), &body), Response::deleted(at(4).version)] {
             let back = Response::from_stored(&answer.to_stored()).expect("a stored answer");
-            assert_eq!(Response { outcome: answer.outcome, ..back.clone() }, answer);
+            assert_eq!(back, answer);
             assert_eq!(back.to_stored(), answer.to_stored());
             assert!(answer.to_stored().len() < 200 + answer.body().map_or(0, str::len), "the body is kept as it is");
         }
