@@ -287,6 +287,14 @@ impl Layout {
             self.expires_at.is_none() || matches!(regions, Regions::One),
             "a table with multi-Region strong consistency has no TTL: drop EXPIRES_AT"
         );
+        let mut keys: &[Option<&str>] = &[Some(self.partition_key), self.sort_key];
+        while let [key, others @ ..] = keys {
+            if let Some(key) = key {
+                assert!(!key.is_empty() && key.len() <= 255, "the name of a key has 1 to 255 bytes");
+            }
+            keys = others;
+        }
+        assert!(!contains(self.attributes, "") && !contains(&names.all(), ""), "the name of an attribute is empty");
         let mut ours: &[&str] = &names.all();
         while let [name, others @ ..] = ours {
             assert!(!contains(others, name), "the names of the settings give one name to two attributes");
@@ -361,6 +369,10 @@ mod tests {
     fn a_layout_that_cannot_hold_is_refused() {
         const LAYOUT: Layout =
             Layout { attributes: &["total", "endsAt"], sort_key: Some("line"), ..Layout::of_key("orderId") };
+        const LONG: &str = match str::from_utf8(&[b'n'; 256]) {
+            Ok(name) => name,
+            Err(_) => "",
+        };
         let with = |settings| Layout { settings, ..LAYOUT };
         let named = |names| with(Settings::own().names(names));
         for layout in [
@@ -382,6 +394,10 @@ mod tests {
             (Layout { expires_at: Some("endsAt"), ..with(Settings::without_ttl().in_regions().swept()) }, "has no TTL"),
             (Layout { expires_at: Some("end"), ..LAYOUT }, "EXPIRES_AT is not"),
             (Layout { attributes: &["orderId"], ..LAYOUT }, "is a key"),
+            (Layout { attributes: &["total", ""], ..LAYOUT }, "is empty"),
+            (named(Names::DEFAULT.version("")), "is empty"),
+            (Layout { partition_key: "", ..LAYOUT }, "1 to 255 bytes"),
+            (Layout { sort_key: Some(LONG), ..LAYOUT }, "1 to 255 bytes"),
             (Layout { attributes: &["total", "line"], ..LAYOUT }, "is a key"),
             (Layout { attributes: &["_writes"], ..LAYOUT }, "one of this crate's"),
             (Layout { attributes: &["v"], ..named(Names::DEFAULT.version("v")) }, "one of this crate's"),

@@ -6,8 +6,8 @@ use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue::{self, B, Bs, L, M, N, Ns, Null, S, Ss};
 use fencepost::lww::{Deletion, LwwRecord, OrderKey};
 use fencepost::{
-    Attributes, Edit, Error, Failure, IdempotencyClaim, IdempotencyError, Number, Reads, Record, Source, Store, Table,
-    UpdateError,
+    Attributes, Edit, Error, Failure, IdempotencyClaim, IdempotencyError, Key, Number, Reads, Record, Source, Store,
+    Table, UpdateError,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -357,4 +357,37 @@ async fn an_end_at_which_ttl_does_not_look_is_refused_before_anything_is_sent() 
     assert_eq!(engine.take_counts().1, 0, "nothing was written");
     table.edit("n-1", &Edit::set("ends", &253_402_300_799_u64)).await.expect("a note");
     table.create("n-2", &Ending { ends: Value::Null }).await.expect("a value without an end");
+}
+
+#[tokio::test]
+async fn a_key_that_is_empty_or_too_long_is_refused_before_anything_is_sent() {
+    #[derive(Clone, Debug, Serialize, Deserialize, Record)]
+    #[record(key = "noteId", sort = "line")]
+    struct Line {
+        text: String,
+    }
+    let engine = Engine::with_tables(&[]);
+    let store = Store::new(&engine.client());
+    let (notes, lines) = (store.table::<Raw>(TABLE), store.table::<Line>(TABLE));
+    for (key, reason) in [
+        (Key::from(String::new()), "noteId is a part of the key, and is empty"),
+        (Key::from(vec![]), "noteId is a part of the key, and is empty"),
+        (Key::from("x".repeat(2049)), "noteId is a part of the key, and has 2049 bytes"),
+        (Key::from(("x", "")), "line is a part of the key, and is empty"),
+        (Key::from(("x", "ü".repeat(513))), "line is a part of the key, and has 1026 bytes"),
+    ] {
+        let got = if key.sort().is_some() {
+            lines.get(&key).await.map(drop)
+        } else {
+            let listed = notes.query(key.partition()).pages().next_page().await;
+            let Err(Error::Failed(failure)) = listed else { panic!("{key:?} was listed") };
+            assert!(reason_of(&failure).contains(reason), "{failure}");
+            notes.get(&key).await.map(drop)
+        };
+        let failure = got.expect_err(reason);
+        assert!(reason_of(&failure).contains(reason), "{failure}");
+    }
+    let lease = store.leases("Leases").get("").await.expect_err("no key");
+    assert!(reason_of(&lease).contains("is empty"), "{lease}");
+    assert_eq!(engine.take_log().len(), 0, "nothing was sent");
 }

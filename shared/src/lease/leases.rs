@@ -7,12 +7,14 @@ use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
-use crate::protocol::condition::{self, LeaseTimes, lease_key};
+use crate::protocol::condition::{self, LeaseTimes};
 use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
 use crate::protocol::send::Sender;
 use crate::retry::DualClockDeadline;
 use crate::store::Store;
+use crate::table::Key;
+use crate::table::handle::invalid;
 use crate::timestamp::{Timestamp, epoch_millis, epoch_seconds, millis};
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -89,7 +91,8 @@ impl Leases {
     /// # Errors
     /// See [`Failure`].
     pub async fn stored(&self, key: &str) -> Result<Option<StoredLease>, Failure> {
-        let read = |timeout| self.sender().read(&self.name, lease_key(key), timeout);
+        let key = key_of(key)?;
+        let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
         let row = until_read(self.sender(), &self.store.call(), read).await?;
         row.as_ref().map(StoredLease::read).transpose()
     }
@@ -149,6 +152,7 @@ impl Leases {
         terms: LeaseTerms,
         call: &Call,
     ) -> Result<Acquired, Error<StoredLease>> {
+        key_of(key)?;
         // Taken before the first send. So the time of the sends counts against the lease.
         let now = self.now();
         let until = DualClockDeadline::within(terms.length(), now);
@@ -226,6 +230,10 @@ pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Fail
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;
     StoredLease::read(&row).map_err(|failure| unsaid(failure.into()))
+}
+
+fn key_of(key: &str) -> Result<Attributes, Failure> {
+    Key::from(key).attributes(condition::LEASE_KEY, None).map_err(invalid)
 }
 
 pub(super) fn corrupt(reason: &str) -> Failure {

@@ -5,6 +5,8 @@ use crate::error::Failure;
 use crate::layout::Layout;
 use crate::protocol::condition::{self, Sort};
 use crate::store::Store;
+use crate::table::handle::invalid;
+use crate::table::key::check_partition;
 use crate::table::{KeyPart, Record, Table};
 use aws_sdk_dynamodb::types::AttributeValue;
 use std::fmt;
@@ -176,13 +178,11 @@ impl<T: Record> Query<T> {
 
     pub(super) fn bound(&self) -> Result<Option<(&'static str, Sort)>, Failure> {
         Table::<T>::check_fields()?;
+        check_partition(self.partition_key, &self.partition).map_err(invalid)?;
         match (&self.sort, self.sort_key) {
             (None, _) => Ok(None),
             (Some(bound), Some(name)) => Ok(Some((name, bound.clone()))),
-            (Some(_), None) => {
-                let reason = "the query bounds the sort key, and what it queries has none".to_owned();
-                Err(Failure::InvalidRecord { reason })
-            }
+            (Some(_), None) => Err(invalid("the query bounds the sort key, and what it queries has none".to_owned())),
         }
     }
 

@@ -7,7 +7,9 @@ use std::collections::HashMap;
 
 /// The key of one item: a partition part, with a sort part if the table has one. See [`KeyPart`].
 ///
-/// Operations take any of these as a key: a part, a pair of partition and sort part, or another key.
+/// Operations take any of these as a key: a part, a pair of partition and sort part, or another key. A text or bytes as
+/// a partition part has 1 to 2,048 bytes, as a sort part 1 to 1,024; any other key is refused as
+/// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord) before anything is sent.
 ///
 /// ```
 /// # use fencepost::Key;
@@ -50,17 +52,38 @@ impl Key {
         if sort == Some(None) { None } else { Some(Key { partition, sort: sort.flatten() }) }
     }
 
-    pub(super) fn attributes(&self, partition_key: &str, sort_key: Option<&str>) -> Result<Attributes, String> {
+    pub(crate) fn attributes(&self, partition_key: &str, sort_key: Option<&str>) -> Result<Attributes, String> {
+        check_partition(partition_key, &self.partition)?;
         let mut attributes = HashMap::from([(partition_key.to_owned(), self.partition.clone())]);
         match (sort_key, &self.sort) {
             (None, None) => {}
             (Some(name), Some(value)) => {
+                check_size(name, value, 1024)?;
                 attributes.insert(name.to_owned(), value.clone());
             }
             (Some(name), None) => return Err(format!("the key lacks its sort part {name}")),
             (None, Some(_)) => return Err("the key has a sort part, the table has none".to_owned()),
         }
         Ok(attributes)
+    }
+}
+
+/// Refuses what cannot be the partition part of a key.
+pub(crate) fn check_partition(name: &str, value: &AttributeValue) -> Result<(), String> {
+    check_size(name, value, 2048)
+}
+
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html#limits-partition-sort-keys>
+fn check_size(name: &str, value: &AttributeValue, most: usize) -> Result<(), String> {
+    let bytes = match value {
+        AttributeValue::S(text) => text.len(),
+        AttributeValue::B(bytes) => bytes.as_ref().len(),
+        _ => return Ok(()),
+    };
+    match bytes {
+        0 => Err(format!("{name} is a part of the key, and is empty")),
+        _ if bytes > most => Err(format!("{name} is a part of the key, and has {bytes} bytes of at most {most}")),
+        _ => Ok(()),
     }
 }
 

@@ -9,7 +9,7 @@ pub(crate) mod commit;
 pub(crate) mod edit;
 mod editing;
 pub(crate) mod handle;
-mod key;
+pub(crate) mod key;
 pub(crate) mod prepare;
 mod record;
 pub(crate) mod stand;
