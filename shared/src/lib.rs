@@ -135,7 +135,7 @@
 //! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict, + 1 for a ticket after the first |
 //! | [`Table::edit`] | numbers within bounds, other values under conditions, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
 //! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
-//! | the same with [`Attempt::edit`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |
+//! | the same with [`Attempt::edit_blind`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
 //! | [`Leases::acquire`](lease::Leases::acquire), [`Leases::renew`](lease::Leases::renew), [`Leases::release`](lease::Leases::release) | a lease and its fencing token | 1 write |

@@ -3,7 +3,8 @@
 use super::accounts::{self, Account, TABLE, engine, with_accounts};
 use crate::harness::engine::Engine;
 use fencepost::testing::last_seen;
-use fencepost::{Edit, Error, Failure, Key, Reads, Store, Table, UpdateError};
+use fencepost::{Attempt, Edit, Error, Failure, Item, Key, Reads, Record, Store, Table, UpdateError};
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 fn plus(by: i64) -> impl Fn(&Account) -> Result<Option<Account>, &'static str> {
@@ -81,7 +82,7 @@ async fn a_decision_over_many_items_is_made_again_on_what_is_read_unless_it_writ
             if balance < by {
                 return Err(Error::Refused(balance));
             }
-            attempt.edit(account, &Edit::add("balance", -by, 0..=1000))?;
+            attempt.edit_blind(account, &Edit::add("balance", -by, 0..=1000))?;
             Ok(())
         });
         (taken.await, engine.take_counts())
@@ -110,6 +111,103 @@ async fn a_decision_that_commits_no_step_answers_from_memory_no_more_than_one_th
         Ok::<_, Error>(attempt.get(account)?.map(|account| account.value.balance))
     });
     assert_eq!((seen.await.expect("read"), engine.take_counts()), (Some(150), (1, 0)));
+}
+
+type Finding = fn(&mut Attempt, Item<Account>) -> Result<i64, Failure>;
+
+fn seen(attempt: &mut Attempt, account: Item<Account>) -> Result<i64, Failure> {
+    Ok(attempt.get(account)?.map_or(0, |account| account.value.balance))
+}
+
+/// Creates `n-1` with what a decision finds out about the remembered account. Another client may change or delete the
+/// account before. Returns the finding, with the requests.
+async fn noted(find: Finding, meanwhile: Option<i64>) -> (i64, (usize, usize)) {
+    let (engine, table, other, key) = with_account().await;
+    table.get(&key).await.expect("an answer");
+    match meanwhile {
+        Some(0) => drop(other.delete(&key).await.expect("an account")),
+        Some(by) => drop(other.update_with_retry(&key, plus(by)).await.expect("an account")),
+        None => {}
+    }
+    engine.take_log();
+    let mut reads = Reads::new();
+    let (account, note) = (reads.remembered("account", &table, &key), reads.later("note", &table, "n-1"));
+    let noted = table.store().transact_with_retry(reads, |attempt| {
+        let balance = find(attempt, account)?;
+        attempt.put_if_absent(note, &Account { balance })?;
+        Ok::<_, Error>(balance)
+    });
+    let told = noted.await.expect("a free key");
+    assert_eq!(accounts::balance(&engine, "n-1"), told);
+    (told, engine.take_counts())
+}
+
+/// An answer rests on every row that the decision has looked at, also on one that it does not write, or edits under other
+/// conditions.
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_writes_is_made_on_the_items_as_they_are_and_not_as_they_are_remembered() {
+    const AS_IT_IS: (usize, usize) = (0, 1);
+    const REFUSED: (usize, usize) = (0, 2);
+    let version: Finding = |attempt, account| Ok(i64::from(attempt.version_after_put(account).get() > 2));
+    let is_taken: Finding =
+        |attempt, account| Ok(attempt.put_if_absent(account, &Account { balance: 1 }).is_err().into());
+    let before: Finding = |attempt, account| {
+        attempt.edit(account, &Edit::add("balance", 1, ..))?;
+        seen(attempt, account)
+    };
+    let after: Finding = |attempt, account| {
+        let balance = seen(attempt, account)?;
+        attempt.edit(account, &Edit::add("balance", 1, ..))?;
+        Ok(balance)
+    };
+    for (name, find, then, meanwhile, now) in [
+        ("a look", seen as Finding, 50, 49, 99),
+        ("the version of a put", version, 0, 1, 1),
+        ("a refused put", is_taken, 1, 0, 0),
+        ("a look after an edit", before, 50, 49, 99),
+        ("a look before an edit", after, 50, 49, 99),
+    ] {
+        assert_eq!(noted(find, None).await, (then, AS_IT_IS), "{name}: it has not moved on");
+        assert_eq!(noted(find, Some(meanwhile)).await, (now, REFUSED), "{name}");
+    }
+    let unseen: Finding = |attempt, account| attempt.edit(account, &Edit::add("balance", 1, ..)).map(|()| 7);
+    let blind: Finding = |attempt, account| {
+        seen(attempt, account)?;
+        attempt.edit_blind(account, &Edit::add("balance", 1, ..)).map(|()| 7)
+    };
+    for (name, find) in [("nothing was looked at", unseen), ("the conditions of the edit suffice", blind)] {
+        assert_eq!(noted(find, Some(49)).await, (7, AS_IT_IS), "{name}");
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "accountId")]
+struct Large {
+    text: String,
+}
+
+/// With the checks of what it has looked at, the transaction would have more than 4 MB.
+#[tokio::test]
+async fn remembered_items_whose_demands_do_not_fit_into_a_transaction_are_read_again() {
+    let engine = engine();
+    let table: Table<Large> = Store::new(&engine.client()).table(TABLE).remembering_items();
+    let text = |bytes: usize| Large { text: "x".repeat(bytes) };
+    let mut reads = Reads::new();
+    let keys: Vec<_> = (0..20).map(|n| Key::from(format!("small-{n}"))).collect();
+    for key in &keys {
+        table.create(key, &text(16_000)).await.expect("a free key");
+        table.get(key).await.expect("an answer");
+    }
+    let seen: Vec<_> = keys.iter().map(|key| reads.remembered("small", &table, key)).collect();
+    let made: Vec<_> = (0..10).map(|n| reads.later("large", &table, format!("large-{n}"))).collect();
+    engine.take_log();
+    let decided = table.store().transact_with_retry(reads, |attempt| {
+        seen.iter().try_for_each(|item| attempt.get(*item).map(drop))?;
+        made.iter().try_for_each(|item| attempt.put_if_absent(*item, &text(400_000)).map(drop))?;
+        Ok::<_, Error>(())
+    });
+    decided.await.expect("free keys");
+    assert_eq!(engine.take_counts(), (1, 1));
 }
 
 /// Reads the account in a transaction without writes. Tells whether it is there.

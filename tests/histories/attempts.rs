@@ -184,7 +184,7 @@ impl Client {
             }
             let decision = decisions.another();
             attempt.put_if_absent(note, &Note { amount })?;
-            attempt.edit(item, &change(-amount).and_set("taken", &decision))?;
+            attempt.edit_blind(item, &change(-amount).and_set("taken", &decision))?;
             Ok(Answer::Took(shelf, amount, decision))
         });
         by_transaction(taken.await)
@@ -201,8 +201,8 @@ impl Client {
                 return Err(Error::Refused(()));
             }
             let decision = decisions.another();
-            attempt.edit(giving, &change(-amount).and_set("taken", &decision))?;
-            attempt.edit(taking, &change(amount))?;
+            attempt.edit_blind(giving, &change(-amount).and_set("taken", &decision))?;
+            attempt.edit_blind(taking, &change(amount))?;
             Ok(Answer::Took(from, amount, decision))
         });
         by_transaction(moved.await)

@@ -241,12 +241,13 @@ fn values(attempt: &Attempt, products: &[Item<Product>]) -> Result<Vec<Option<Pr
     products.iter().map(|item| Ok(attempt.get(*item)?.map(|product| product.value))).collect()
 }
 
-/// Adds a step for each product, from its observed stock to its new one. The step demands no version.
+/// Adds a step for each product, from its observed stock to its new one. The amount is that of the order, whatever the stock
+/// was. So the step demands no version, even of a product that is only remembered.
 fn add_all(attempt: &mut Attempt, items: &[Item<Product>], products: &[Product]) -> Result<(), Failure> {
     for (item, next) in items.iter().zip(products) {
         if let Some(current) = attempt.get(*item)? {
             let by = next.stock - current.value.stock;
-            attempt.edit(*item, &current.value.edit(by, next.updated_at))?;
+            attempt.edit_blind(*item, &current.value.edit(by, next.updated_at))?;
         }
     }
     Ok(())

@@ -240,7 +240,8 @@ impl<T: Resource> Items<T> {
     }
 
     /// The same by an edit that follows from the item. It is the item that this client saw last, if the table
-    /// [remembers items](Table::remembering_items). Otherwise the item is read.
+    /// [remembers items](Table::remembering_items). Otherwise the item is read. The edit demands no version, so its
+    /// conditions must name each value of the item that it rests on.
     ///
     /// # Errors
     /// See [`Items::change`].

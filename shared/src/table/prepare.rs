@@ -17,6 +17,8 @@ pub(crate) enum Write<'a> {
     Update(&'a Row, Diff),
     /// Edits the item, in a window from this version on. Holds the row, if it was seen.
     Edit(ItemVersion, Option<&'a Row>, &'a Clauses),
+    /// Edits the item at the version of this row alone.
+    EditAt(&'a Row, &'a Clauses),
     /// Deletes the item at this version. Holds the row, if it was read.
     Delete(ItemVersion, Option<&'a Row>),
 }
@@ -33,7 +35,7 @@ impl Write<'_> {
     pub(crate) fn row(&self) -> Option<ItemVersion> {
         match self {
             Write::Create(_) => None,
-            Write::Revive(row, _) | Write::Update(row, ..) => Some(row.at),
+            Write::Revive(row, _) | Write::Update(row, ..) | Write::EditAt(row, _) => Some(row.at),
             Write::Edit(at, ..) | Write::Delete(at, _) => Some(*at),
         }
     }
@@ -55,7 +57,7 @@ impl<'a> Write<'a> {
     ) -> Result<Prepared, Failure> {
         let row = match &self {
             Write::Create(_) => None,
-            Write::Revive(row, _) | Write::Update(row, _) => {
+            Write::Revive(row, _) | Write::Update(row, _) | Write::EditAt(row, _) => {
                 row.check_fence(stamp.fence)?;
                 check_room(layout, row.at)?;
                 Some(*row)
@@ -92,6 +94,11 @@ impl<'a> Write<'a> {
                 let edit = |stamp: &Stamp<'_>| condition::edit_within(key.clone(), &demand, stamp, clauses);
                 // Forgetting ids is optional.
                 let write = edit(stamp).or_else(|| edit(&Stamp { prune: &[], ..*stamp }));
+                (write.ok_or_else(too_long_edit)?, demand.base())
+            }
+            Write::EditAt(row, clauses) => {
+                let demand = Demand::of(layout, row);
+                let write = condition::edit_within(key.clone(), &demand, stamp, clauses);
                 (write.ok_or_else(too_long_edit)?, demand.base())
             }
             Write::Delete(at, row) => {

@@ -6,7 +6,7 @@ use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::Site;
-use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Stamp};
+use crate::protocol::condition::{self, Action, Clauses, ConditionalWrite, Demand, Stamp};
 use crate::protocol::item::size_of_attributes;
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
@@ -68,6 +68,33 @@ impl Attempt {
         (0..self.rows.len()).filter(|&row| rests_on_memory(&self.rows[row])).collect()
     }
 
+    /// Demands the rows used by a decision to write but known only from memory: each is to be as it was seen, unless the
+    /// decision says that the conditions of its edit suffice. Returns the rows to be read again instead, because these
+    /// demands do not fit.
+    pub(super) fn demand_remembered(&mut self) -> Vec<usize> {
+        let remembered = self.to_be_read_again();
+        let is_demanded = remembered.iter().all(|&row| self.demand_as_seen(row).is_ok());
+        if is_demanded && self.bytes() <= MAX_BYTES { Vec::new() } else { remembered }
+    }
+
+    fn demand_as_seen(&mut self, row: usize) -> Result<(), Failure> {
+        let Some(index) = self.steps.iter().position(|step| step.row == row) else { return self.check_row(row) };
+        let Step { role: Role::Adds, edit: Some(EditStep { clauses, is_blind: false, .. }), .. } = &self.steps[index]
+        else {
+            return Ok(());
+        };
+        let KnownRow { address, known: Known::Row(known), .. } = &self.rows[row] else { return Ok(()) };
+        let Prepared { request, sent, .. } = self.prepared(row, Write::EditAt(known, clauses))?;
+        let request = request_step(address, request)?;
+        let step = &mut self.steps[index];
+        (step.request, step.role) = (request, Role::Writes(sent));
+        Ok(())
+    }
+
+    fn bytes(&self) -> usize {
+        self.steps.iter().map(|step| step.bytes).sum()
+    }
+
     pub(crate) fn has_steps(&self) -> bool {
         !self.steps.is_empty()
     }
@@ -99,14 +126,14 @@ impl Attempt {
     }
 
     pub(super) fn take_steps(&mut self) -> Result<Vec<Step>, Failure> {
-        let bytes = self.steps.iter().map(|step| step.bytes).sum();
+        let bytes = self.bytes();
         if bytes > MAX_BYTES {
             return Err(Failure::TooLarge { bytes, limit: MAX_BYTES });
         }
         let mut steps = std::mem::take(&mut self.steps);
         let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
         let adds = steps.iter().filter(|step| matches!(step.role, Role::Adds));
-        let adds: Vec<_> = adds.map(|step| (step.row, step.anchor.is_some())).collect();
+        let adds: Vec<_> = adds.map(|step| (step.row, step.has_anchor())).collect();
         let Some(anchors) = anchors_of(&writes, &adds, &self.attempts.rows()) else {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
@@ -170,6 +197,7 @@ impl Attempt {
     /// [first](crate::Settings::first_version) on a free key, more on a tombstone.
     #[must_use]
     pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Version {
+        self.rows[item.row].is_looked_at.store(true, Relaxed);
         match &self.rows[item.row].known {
             Known::Row(row) => row.at.version.next(),
             Known::Nothing | Known::Absent | Known::Lease { .. } => first_version(Table::<T>::LAYOUT),
@@ -224,6 +252,9 @@ impl Attempt {
     /// Adds a step that edits the item at any version. So it conflicts with no other write. Bands are
     /// guessed from the item as known.
     ///
+    /// If the decision has also looked at the item, and the item is only [remembered](super::Reads::remembered), the edit
+    /// demands the version that was seen. [`Attempt::edit_blind`] never does.
+    ///
     /// Only one row of a transaction must remember its write id. If a step creates, updates or deletes an item, that
     /// step does. Otherwise the first edit of a known item does, and then demands the window of its table.
     ///
@@ -232,15 +263,37 @@ impl Attempt {
     /// [`Failure::InvalidRecord`]: the `Record` does not declare an attribute; correct it. [`Failure::Fenced`]: the row
     /// has seen a higher token than that of its table.
     pub fn edit<T: Record>(&mut self, item: Item<T>, edit: &Edit) -> Result<(), Failure> {
-        let KnownRow { name, address, known, fence, layout, is_looked_at, .. } = &self.rows[item.row];
-        is_looked_at.store(true, Relaxed);
+        self.add_edit(item, edit, false)
+    }
+
+    /// Adds a step like [`Attempt::edit`], but demands only the conditions of the edit (a *blind write*), even of a
+    /// remembered item that the decision has looked at. Use it if the decision is right for every item that meets these
+    /// conditions, as when it takes a fixed amount from a stock that must not fall below 0.
+    ///
+    /// # Errors
+    /// See [`Attempt::edit`].
+    pub fn edit_blind<T: Record>(&mut self, item: Item<T>, edit: &Edit) -> Result<(), Failure> {
+        self.add_edit(item, edit, true)
+    }
+
+    fn add_edit<T: Record>(&mut self, item: Item<T>, edit: &Edit, is_blind: bool) -> Result<(), Failure> {
+        let added = self.edit_row(item.row, edit, is_blind);
+        if added.is_err() {
+            // The error may show the state of the row.
+            self.rows[item.row].is_looked_at.store(true, Relaxed);
+        }
+        added
+    }
+
+    fn edit_row(&mut self, index: usize, edit: &Edit, is_blind: bool) -> Result<(), Failure> {
+        let KnownRow { name, address, known, fence, layout, .. } = &self.rows[index];
         let row = if let Known::Row(row) = known { Some(row) } else { None };
         let clauses = edit.resolve(layout, row.map(|row| &row.attributes))?;
-        let anchored = row.map(|row| self.prepared(item.row, Write::Edit(row.at, Some(row), &clauses))).transpose()?;
+        let anchored = row.map(|row| self.prepared(index, Write::Edit(row.at, Some(row), &clauses))).transpose()?;
         if layout.demands_values() {
             let anchored =
                 anchored.ok_or_else(|| invalid(format!("{name} must be read and be there before an edit")))?;
-            return self.write(item.row, anchored).map(drop);
+            return self.write(index, anchored).map(drop);
         }
         let anchor = match anchored {
             Some(Prepared { request, sent, .. }) => Some((request_step(address, request)?, sent)),
@@ -249,7 +302,7 @@ impl Attempt {
         let bare = condition::edit_anywhere(address.key.clone(), layout, &clauses)
             .and_then(|write| condition::fenced(write, &layout.names, *fence));
         let bare = bare.ok_or_else(|| invalid("an edit is too long".to_owned()))?;
-        self.add_step(item.row, bare, Role::Adds, anchor)
+        self.add_step(index, bare, Role::Adds, Some(EditStep { clauses, is_blind, anchor }))
     }
 
     /// Adds a step without a write. It demands that the lease is still held under its token. So a holder replaced
@@ -311,7 +364,7 @@ impl Attempt {
         row: usize,
         write: ConditionalWrite,
         role: Role,
-        anchor: Option<(TransactWriteItem, SentWrite)>,
+        edit: Option<EditStep>,
     ) -> Result<(), Failure> {
         let known = &self.rows[row];
         if self.steps.iter().any(|step| step.row == row) {
@@ -319,7 +372,7 @@ impl Attempt {
         }
         let bytes = size(&write, &known.known);
         let request = request_step(&known.address, write)?;
-        self.steps.push(Step { row, role, layout: known.layout, request, bytes, anchor });
+        self.steps.push(Step { row, role, layout: known.layout, request, bytes, edit });
         Ok(())
     }
 }
@@ -352,8 +405,17 @@ pub(super) struct Step {
     pub(super) layout: &'static Layout,
     pub(super) request: TransactWriteItem,
     pub(super) bytes: usize,
-    /// The same add as an anchor: in a window, and with the write id.
-    pub(super) anchor: Option<(TransactWriteItem, SentWrite)>,
+    pub(super) edit: Option<EditStep>,
+}
+
+/// An edit without a demand on the version, beside its request.
+#[derive(Debug)]
+pub(super) struct EditStep {
+    clauses: Clauses,
+    /// Whether the decision rests on no more than the conditions of the edit.
+    is_blind: bool,
+    /// The same edit as an anchor: in a window, and with the write id.
+    anchor: Option<(TransactWriteItem, SentWrite)>,
 }
 
 impl Step {
@@ -361,8 +423,12 @@ impl Step {
         matches!(self.role, Role::Writes(_)).then_some(self.row)
     }
 
+    fn has_anchor(&self) -> bool {
+        self.edit.as_ref().is_some_and(|edit| edit.anchor.is_some())
+    }
+
     pub(super) fn become_anchor(&mut self) {
-        if let Some((request, sent)) = self.anchor.take() {
+        if let Some((request, sent)) = self.edit.as_mut().and_then(|edit| edit.anchor.take()) {
             (self.request, self.role) = (request, Role::Writes(sent));
         }
     }

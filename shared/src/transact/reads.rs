@@ -45,7 +45,10 @@ impl Reads {
     }
 
     /// Adds an item to read before the first decision, unless the client remembers it ([`Table::remembering_items`]). A
-    /// decision to write may rest on a remembered item. Before any other answer, it is read and decided on again.
+    /// decision to write may rest on a remembered item. If it has looked at the item, the transaction demands the item
+    /// as it was seen, by its step or by a [check](super::Attempt::check) of its own. Only
+    /// [`Attempt::edit_blind`](super::Attempt::edit_blind) demands no more than its conditions. Before any other answer,
+    /// the item is read and decided on again.
     pub fn remembered<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         let item = self.item(name, table, key);
         if let Some(row) = self.rows.last_mut().filter(|_| self.failure.is_none())

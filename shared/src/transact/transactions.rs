@@ -30,7 +30,8 @@ impl Store {
     /// Each read is strongly consistent, but not all items are read at the same moment. A transaction is applied only
     /// if every item created, updated, deleted or [checked](Attempt::check) by it is still as observed. An
     /// [edit](Attempt::edit) demands its conditions and no version. So add a check for each item on which the decision
-    /// depends without a write to it; [`Attempt::check_rest`] adds all of them. An answer without a step and a refusal
+    /// depends without a write to it; [`Attempt::check_rest`] adds all of them. An item that is only
+    /// [remembered](Reads::remembered) needs none: it is demanded as it was seen. An answer without a step and a refusal
     /// check nothing. If another copy of the same request may be at work, read again before you believe a refusal.
     ///
     /// A refused attempt may still be applied by a second copy, as when only an add refused it. The next attempt
@@ -87,9 +88,9 @@ impl Store {
             attempt.begin(sender.clock.now());
             let decided = decide(&mut attempt);
             let writes = decided.is_ok() && attempt.has_steps();
-            let remembered = attempt.to_be_read_again();
-            if !writes && !remembered.is_empty() {
-                // Only a write may rest on remembered rows.
+            // Only a write may rest on remembered rows, and it demands them.
+            let remembered = if writes { attempt.demand_remembered() } else { attempt.to_be_read_again() };
+            if !remembered.is_empty() {
                 let read = read(&delivery, &mut attempt, remembered).await;
                 unless_landed(&attempt, read)?;
                 continue;

@@ -337,7 +337,7 @@ async fn transact<L: Build>(ledgers: &Table<L>, key: &str, number: u64, creates:
             Some(current) if current.value.clone().into().plus(&Ledger::amount(number)).is_none() => {
                 return Err(Error::Refused(Box::new(Told::OutOfRange(current.at, current.value.into()))));
             }
-            _ => attempt.edit(ledger, &edit(number))?,
+            _ => attempt.edit_blind(ledger, &edit(number))?,
         }
         if creates {
             attempt.put_if_absent(note, &Note { by: number })?;
