@@ -1,8 +1,9 @@
 //! `Table::edit` beyond adds: values that are set and removed under conditions, alone and in transactions.
 
+use super::accounts::Account;
 use super::add::{Shelf, TABLE, change_shelf, row, with_shelf};
-use crate::harness::clients::{client_that_notes_its_first_write, client_whose, error};
-use crate::harness::engine::is_read;
+use crate::harness::clients::{client_that_notes_its_first_write, client_whose, client_whose_first_write, error};
+use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::testing::edit_or_update;
 use fencepost::{Edit, Error, Failure, Key, NotEdited, Reads, Record, Settings, Store, Table, UpdateError};
@@ -196,5 +197,63 @@ async fn a_transaction_edits_under_conditions() {
         let edited = edited.await;
         assert_eq!(edited.is_ok(), !expected.is_null(), "{edited:?}");
         assert_eq!(row(&engine)["note"]["S"], expected);
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "shelfId")]
+struct Expiring {
+    note: String,
+}
+
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "shelfId", settings = Settings::without_ttl().removed())]
+struct Removed {
+    note: String,
+}
+
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "shelfId", settings = Settings::without_ttl().shared_with_versioned_writers().swept())]
+struct Shared {
+    note: String,
+}
+
+/// Creates a receipt and edits a shelf, whose row is gone before the transaction arrives.
+async fn edit_without_a_row<T: Record>(edit: &Edit, is_read: bool) {
+    let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY), ("Receipts", Account::PARTITION_KEY)]);
+    let shelves: Table<Expiring> = Store::new(&engine.client()).table(TABLE);
+    shelves.create("s-1", &Expiring { note: "full".to_owned() }).await.expect("a free key");
+    let client = client_whose_first_write(&engine, |engine, operation, body| {
+        engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": {"shelfId": {"S": "s-1"}}}));
+        engine.answer(operation, body)
+    });
+    let store = Store::new(&client);
+    let mut reads = Reads::new();
+    let receipt = reads.later("receipt", &store.table::<Account>("Receipts"), "r-1");
+    let table: Table<T> = store.table(TABLE);
+    let shelf = if is_read { reads.item("shelf", &table, "s-1") } else { reads.later("shelf", &table, "s-1") };
+    let edited = store.transact_with_retry(reads, |attempt| {
+        if attempt.knows(shelf) && attempt.get(shelf)?.is_none() {
+            return Err(Error::Refused("there is no shelf"));
+        }
+        attempt.edit(shelf, edit)?;
+        attempt.put_if_absent(receipt, &Account { balance: 1 })?;
+        Ok(())
+    });
+    let edited = edited.await;
+    let rows = (row(&engine), engine.row("Receipts", "accountId", "r-1"));
+    assert!(matches!(edited, Err(Error::Refused("there is no shelf"))), "{edit:?}, {is_read}: {edited:?} {rows:?}");
+    assert_eq!(rows, (Value::Null, Value::Null));
+}
+
+/// It would be half an item: without the values that the edit leaves alone.
+#[tokio::test(start_paused = true)]
+async fn an_edit_in_a_transaction_makes_no_row() {
+    for edit in [Edit::set("note", &"sold out"), Edit::default().and_remove("note"), Edit::add("note", 1, ..)] {
+        for is_read in [true, false] {
+            edit_without_a_row::<Expiring>(&edit, is_read).await;
+            edit_without_a_row::<Removed>(&edit, is_read).await;
+            edit_without_a_row::<Shared>(&edit, is_read).await;
+        }
     }
 }

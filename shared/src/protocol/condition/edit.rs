@@ -79,6 +79,9 @@ pub(crate) fn edit_within(
 pub(crate) fn edit_anywhere(key: Attributes, layout: &Layout, clauses: &Clauses) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.edit(clauses, layout);
+    // A missing row has no mark of a tombstone either.
+    expression.name("#key", layout.partition_key);
+    expression.demand("attribute_exists(#key)");
     expression.name("#version", layout.names.version);
     // A row that another program wrote may have no version yet.
     expression.value(":one", number(1));
