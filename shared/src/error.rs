@@ -48,6 +48,15 @@ pub enum Failure {
     /// token. Acquire the lease again before anything else.
     #[error("nothing was applied: the lease is no longer held; acquire it again before anything else")]
     Fenced,
+    /// An item of a transaction refused the edit: it is not there, or does not meet the conditions of the edit. Refuse, or
+    /// decide otherwise, because the same edit is refused as long as the item stays as it is.
+    #[error("nothing was applied: {name} refused the edit: {reason}; change the edit or the item")]
+    EditRefused {
+        /// The name of the item in its [`Reads`](crate::Reads).
+        name: String,
+        /// Why it refused the edit.
+        reason: String,
+    },
     /// The item would exceed the size limit. Store less in it.
     #[error("nothing was applied: the item would take {bytes} bytes of at most {limit}; store less in it")]
     TooLarge {
@@ -277,6 +286,7 @@ mod tests {
             (Failure::Unavailable { source: source() }, true, false),
             (Failure::OutcomeUnknown { source: source() }, false, true),
             (Failure::Fenced, false, false),
+            (Failure::EditRefused { name: "x".to_owned(), reason: "x".to_owned() }, false, false),
             (Failure::Rejected { source: source() }, false, false),
         ] {
             assert_eq!((failure.is_retryable(), failure.is_outcome_unknown()), (retryable, unknown), "{failure}");

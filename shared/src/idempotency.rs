@@ -127,9 +127,14 @@ impl<A: Serialize + DeserializeOwned + Clone + PartialEq> Idempotency<A> {
         };
         match self.records.store().in_call(call).transact_with_retry(reads, decide_once).await {
             Ok(answer) => Ok(answer),
+            Err(Error::Failed(failure @ Failure::EditRefused { .. })) => {
+                self.unless_answered(claim, failure.into(), call).await
+            }
             Err(Error::Failed(failure)) => Err(failure.into()),
             Err(Error::Refused(None)) => Err(IdempotencyError::KeyReused),
-            Err(Error::Refused(Some(reason))) => self.unless_answered(claim, reason, call).await,
+            Err(Error::Refused(Some(reason))) => {
+                self.unless_answered(claim, IdempotencyError::Refused(reason), call).await
+            }
         }
     }
 
@@ -141,14 +146,14 @@ impl<A: Serialize + DeserializeOwned + Clone + PartialEq> Idempotency<A> {
     async fn unless_answered<R>(
         &self,
         claim: &IdempotencyClaim,
-        reason: R,
+        refusal: IdempotencyError<R>,
         call: &Call,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
         let record = self.records.in_call(call).get(claim.key()).await?;
         match claim.look_up(record.map(|record| record.value), self.now())? {
             Lookup::Replayed(answer) => Ok(Answer::Replayed(answer)),
             Lookup::KeyReused => Err(IdempotencyError::KeyReused),
-            Lookup::New => Err(IdempotencyError::Refused(reason)),
+            Lookup::New => Err(refusal),
         }
     }
 

@@ -10,9 +10,7 @@ use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_types::retry::RetrySpec;
-use fencepost::{
-    Attempt, Call, Deadline, Edit, Error, Failure, Key, Reads, RetryPolicy, Rng, Store, Table, UpdateError,
-};
+use fencepost::{Call, Deadline, Error, Failure, Key, RetryPolicy, Rng, Store, Table, UpdateError};
 use serde_json::json;
 use std::cell::Cell;
 use std::convert::Infallible;
@@ -95,29 +93,6 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     assert!(matches!(lost, UpdateError::Failed(Failure::Contention { attempts }) if attempts == call.tally().attempts));
     assert!(began.elapsed() <= ALLOWED);
     assert_eq!(balance(&engine, "a-1"), rivals.get(), "only the rival wrote");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_decision_that_adds_again_what_was_refused_comes_to_an_end_before_its_burns_are_too_long_to_send() {
-    let engine = engine();
-    let table = Store::new(&engine.client()).table(TABLE);
-    let key = Key::from("a-1");
-    table.create(&key, &Account { balance: 0 }).await.expect("a free key");
-    let mut few = RetryPolicy::default();
-    few.max_attempts = 5;
-    for (policy, attempts) in [(RetryPolicy::default(), 33), (few, 5)] {
-        let call = Call::new(Deadline::within(ALLOWED));
-        let mut reads = Reads::new();
-        let account = reads.item("account", &table, &key);
-        let take = |attempt: &mut Attempt| {
-            attempt.edit(account, &Edit::add("balance", -1, 0..=10))?;
-            Ok::<_, Error>(())
-        };
-        let store = table.store().clone().with_policy(policy).in_call(&call);
-        let refused = store.transact_with_retry(reads, take).await;
-        assert!(matches!(refused, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{refused:?}");
-        assert_eq!(call.tally().attempts, attempts);
-    }
 }
 
 /// A table with these answers to its next writes.

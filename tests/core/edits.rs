@@ -1,14 +1,18 @@
 //! `Table::edit` beyond adds: values that are set and removed under conditions, alone and in transactions.
 
-use super::accounts::Account;
+use super::accounts::{Account, call};
 use super::add::{Shelf, TABLE, change_shelf, row, with_shelf};
 use crate::harness::clients::{client_that_notes_its_first_write, client_whose, client_whose_first_write, error};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::testing::edit_or_update;
-use fencepost::{Edit, Error, Failure, Key, NotEdited, Reads, Record, Settings, Store, Table, UpdateError};
+use fencepost::{
+    Attempt, Edit, Error, Failure, Item, Key, NotEdited, Reads, Record, RetryPolicy, Settings, Store, Table,
+    UpdateError,
+};
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::convert::Infallible;
 
@@ -255,5 +259,117 @@ async fn an_edit_in_a_transaction_makes_no_row() {
             edit_without_a_row::<Removed>(&edit, is_read).await;
             edit_without_a_row::<Shared>(&edit, is_read).await;
         }
+    }
+}
+
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "shelfId", settings = Settings::open_to_any())]
+struct Open {
+    stock: i64,
+    note: Option<u64>,
+}
+
+fn take(by: i64) -> Edit {
+    Edit::add("stock", -by, 0..)
+}
+
+/// Edits the shelf of 50 and creates a receipt, in one transaction.
+async fn edit_with_receipt<T: Record>(
+    (store, is_read): (&Store, bool),
+    edit: impl Fn(&mut Attempt, Item<T>) -> Result<(), Error<&'static str>>,
+) -> Result<(), Error<&'static str>> {
+    let mut reads = Reads::new();
+    let receipt = reads.later("receipt", &store.table::<Account>("Receipts"), "r-1");
+    let table = store.table::<T>(TABLE);
+    let shelf = if is_read { reads.item("shelf", &table, "s-1") } else { reads.later("shelf", &table, "s-1") };
+    let edited = store.transact_with_retry(reads, |attempt| {
+        edit(attempt, shelf)?;
+        attempt.put_if_absent(receipt, &Account { balance: 1 })?;
+        Ok(())
+    });
+    edited.await
+}
+
+async fn with_receipts() -> (Engine, Store) {
+    let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY), ("Receipts", Account::PARTITION_KEY)]);
+    let store = Store::new(&engine.client());
+    store.table::<Open>(TABLE).create("s-1", &Open { stock: 50, note: None }).await.expect("a free key");
+    engine.take_log();
+    (engine, store)
+}
+
+/// The decision leaves the bounds to the edit, and the create could still be applied by a second copy.
+#[tokio::test(start_paused = true)]
+async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_the_refusal_is_told() {
+    async fn refused<T: Record>(is_read: bool, edit: Edit) -> (usize, usize) {
+        let (engine, store) = with_receipts().await;
+        let (before, decided) = (row(&engine), Cell::new(0));
+        let stamped = |attempt: &mut Attempt, shelf: Item<T>| {
+            decided.set(decided.get() + 1);
+            Ok(attempt.edit(shelf, &edit.clone().stamp("note", &decided.get()))?)
+        };
+        let refused = edit_with_receipt((&store, is_read), stamped).await;
+        let Err(Error::Failed(Failure::EditRefused { name, .. })) = refused else { panic!("{edit:?}: {refused:?}") };
+        assert_eq!((name.as_str(), row(&engine)), ("shelf", before));
+        assert_eq!(engine.row("Receipts", "accountId", "r-1"), Value::Null);
+        engine.take_counts()
+    }
+    for edit in [take(60), take(1).only_if("stock", &7), Edit::set("stock", &50).only_if_changed()] {
+        assert_eq!(refused::<Shelf>(true, edit.clone()).await, (1, 1), "{edit:?}");
+        assert_eq!(refused::<Shelf>(false, edit.clone()).await, (0, 1), "{edit:?}");
+        assert_eq!(refused::<Open>(true, edit.clone()).await, (1, 1), "{edit:?}");
+    }
+    let (engine, store) = with_receipts().await;
+    change_shelf(&engine, "SET #p = :p", &json!({":p": {"N": "4102444800"}}));
+    engine.take_log();
+    let gone = edit_with_receipt::<Shelf>((&store, true), |attempt, shelf| Ok(attempt.edit(shelf, &take(1))?)).await;
+    assert!(matches!(gone, Err(Error::Failed(Failure::EditRefused { .. }))), "{gone:?}");
+    assert_eq!(engine.take_counts(), (1, 0), "a tombstone");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_decision_may_answer_a_refused_edit_by_a_refusal_or_by_another_edit() {
+    let (engine, store) = with_receipts().await;
+    let refuse = |attempt: &mut Attempt, shelf: Item<Shelf>| match attempt.edit(shelf, &take(60)) {
+        Err(Failure::EditRefused { .. }) => Err(Error::Refused("it is sold out")),
+        edited => Ok(edited?),
+    };
+    let refused = edit_with_receipt((&store, true), refuse).await;
+    assert!(matches!(refused, Err(Error::Refused("it is sold out"))), "{refused:?}");
+    // As many as there are, but 60 at most.
+    let call = call();
+    let most = |attempt: &mut Attempt, shelf: Item<Shelf>| {
+        Ok((1..=60)
+            .rev()
+            .map(|by| attempt.edit(shelf, &take(by)))
+            .find(Result::is_ok)
+            .expect("one that was not tried")?)
+    };
+    edit_with_receipt((&store.in_call(&call), true), most).await.expect("there are 50");
+    assert_eq!(
+        (row(&engine)["stock"]["N"].as_str(), call.tally().conflicts),
+        (Some("0"), 9),
+        "it pauses from the second on"
+    );
+}
+
+/// Each refused attempt could still be applied. With too many of them, the change would be unknown.
+#[tokio::test(start_paused = true)]
+async fn a_decision_that_edits_otherwise_after_each_refusal_ends_as_refused_and_does_not_spin() {
+    let (engine, store) = with_receipts().await;
+    let mut few = RetryPolicy::default();
+    few.max_attempts = 5;
+    let tried = Cell::new(60);
+    let always_more = |attempt: &mut Attempt, shelf: Item<Shelf>| {
+        tried.set(tried.get() + 1);
+        Ok(attempt.edit(shelf, &take(tried.get()))?)
+    };
+    for (policy, attempts) in [(RetryPolicy::default(), 32), (few, 5)] {
+        let call = call();
+        let store = store.clone().with_policy(policy).in_call(&call);
+        let refused = edit_with_receipt((&store, true), always_more).await;
+        assert!(matches!(refused, Err(Error::Failed(Failure::EditRefused { .. }))), "{refused:?}");
+        assert_eq!(engine.take_counts(), (attempts, attempts), "an open attempt is looked for each time");
+        assert_eq!(call.tally().conflicts as usize, attempts - 1, "it pauses from the second refusal on");
     }
 }

@@ -5,7 +5,8 @@ use crate::harness::clients::{client_whose_first_write, lost};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, Rates, Wire, network_that_breaks, store_on};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Answer, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Store, Table};
+use fencepost::{Answer, Edit, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Store, Table};
+use serde_json::{Value, json};
 use std::time::{Duration, SystemTime};
 
 const RECORDS: &str = "Records";
@@ -109,4 +110,34 @@ async fn a_message_whose_first_answer_is_lost_counts_once() {
     });
     assert_eq!(Consumer::reached_by(&client).handle("m-1", 5).await.expect("paid in"), Answer::New(55));
     assert_eq!(balance(&engine, "a-1"), 55);
+}
+
+/// Takes all of the 50, once. The bounds are left to the edit.
+async fn take_all(client: &Client) -> Handled {
+    let consumer = Consumer::reached_by(client);
+    let claim = IdempotencyClaim::new(&["payments", "m-1"], &["all"]);
+    let mut reads = Reads::new();
+    let account = reads.item("account", &consumer.accounts, "a-1");
+    consumer
+        .payments
+        .change(&claim, reads, |attempt| Ok(attempt.edit(account, &Edit::add("balance", -50, 0..)).map(|()| 0)?))
+        .await
+}
+
+/// Another process handles the same message after the reads. The cancellation names only the account.
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_edit_is_refused_for_its_own_effect_is_answered_alike() {
+    let twin = with_account().await;
+    assert_eq!(take_all(&twin.client()).await.expect("there are 50"), Answer::New(0));
+    let theirs = twin.take_log().pop().expect("a transaction").body.to_string();
+    let engine = with_account().await;
+    let client = client_whose_first_write(&engine, move |engine, operation, body| {
+        assert_eq!(engine.answer(operation, theirs.as_bytes()).0, 200);
+        let (status, answer) = engine.answer(operation, body);
+        let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
+        answer["CancellationReasons"][1] = json!({"Code": "None"});
+        (status, answer.to_string())
+    });
+    assert_eq!(take_all(&client).await.expect("handled"), Answer::Replayed(0));
+    assert_eq!(balance(&engine, "a-1"), 0);
 }

@@ -168,7 +168,10 @@ pub fn contradiction(
 /// Whether a failure says that nothing was applied. Otherwise the outcome is unknown.
 pub fn says_not_applied(failure: &Failure) -> bool {
     match failure {
-        Failure::Contention { .. } | Failure::Unavailable { .. } | Failure::Rejected { .. } => true,
+        Failure::Contention { .. }
+        | Failure::Unavailable { .. }
+        | Failure::Rejected { .. }
+        | Failure::EditRefused { .. } => true,
         Failure::OutcomeUnknown { .. } => false,
         _ => panic!("no such thing happens here: {failure}"),
     }

@@ -324,6 +324,10 @@ impl From<Failure> for Problem {
                 "the change was sent, but whether it was applied could not be proved; read the item to find out",
             ),
             Failure::Fenced => Self::refused("fenced", "the lease is not held any more; nothing was applied"),
+            Failure::EditRefused { .. } => Self::refused(
+                "edit_refused",
+                "an item is not there, or is not as this change demands; nothing was applied",
+            ),
             Failure::TooLarge { bytes, limit } => {
                 Self::too_large(format!("the item would take {bytes} bytes of at most {limit}; nothing was written"))
             }
@@ -355,6 +359,7 @@ mod tests {
             (Failure::Unavailable { source: secret() }, 503, "unavailable"),
             (Failure::OutcomeUnknown { source: secret() }, 504, "outcome_unknown"),
             (Failure::Fenced, 409, "fenced"),
+            (Failure::EditRefused { name: "secret".to_owned(), reason: "secret".to_owned() }, 409, "edit_refused"),
             (Failure::TooLarge { bytes: 500_000, limit: 409_600 }, 413, "too_large"),
             (Failure::CorruptItem { reason: "arn:aws:secret".to_owned() }, 500, "internal"),
             (Failure::InvalidRecord { reason: "arn:aws:secret".to_owned() }, 500, "internal"),

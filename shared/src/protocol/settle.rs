@@ -11,11 +11,12 @@ use crate::version::{ItemVersion, Version};
 pub(crate) const MOST_OPEN: usize = 32;
 
 /// The failure at the end of a change with open attempts: one of them may have been applied since its refusal. Only a
-/// lost lease proves the opposite, because no attempt is applied without it.
+/// lost lease proves the opposite, because no attempt is applied without it. A refused edit is told like the refusal of a
+/// decision, also after open attempts.
 pub(crate) fn while_open(failure: Failure) -> Failure {
     match failure {
         Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
-        Failure::OutcomeUnknown { .. } | Failure::Fenced => failure,
+        Failure::OutcomeUnknown { .. } | Failure::Fenced | Failure::EditRefused { .. } => failure,
         other => Failure::OutcomeUnknown { source: other.into() },
     }
 }

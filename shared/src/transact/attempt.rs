@@ -1,24 +1,21 @@
 //! [`Attempt`]: the items that a decision sees, and the steps that it adds.
 
 use super::reads::{Item, Known, KnownRow, invalid};
+use super::step::{EditStep, Step, request_step, size};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::layout::Layout;
 use crate::protocol::attempts::Attempts;
 use crate::protocol::change::Site;
-use crate::protocol::condition::{self, Action, Clauses, ConditionalWrite, Demand, Stamp};
-use crate::protocol::item::size_of_attributes;
-use crate::protocol::judge::{Base, SentWrite};
-use crate::protocol::memory::WriteId;
-use crate::protocol::refusal::{RefusedStep, Role};
+use crate::protocol::condition::{self, ConditionalWrite, Demand, Stamp};
+use crate::protocol::judge::Base;
+use crate::protocol::refusal::Role;
 use crate::protocol::row::{self, Row};
 use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
-use crate::protocol::send::{Address, Reason, step};
-use crate::protocol::settle::{anchors_of, committed};
+use crate::protocol::send::{Address, Sender};
+use crate::protocol::settle::{MOST_OPEN, anchors_of, committed};
 use crate::table::prepare::{Prepared, Write, first_version};
 use crate::table::{Edit, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::SystemTime;
@@ -40,11 +37,23 @@ pub struct Attempt {
     steps: Vec<Step>,
     /// The id of this attempt, with the earlier ones that it excludes.
     pub(super) attempts: Attempts,
+    /// How many attempts were refused for the conditions of an edit.
+    refusals: usize,
+    /// With more, the change would end as unknown: too many attempts would be open, or no more are allowed.
+    most_refusals: usize,
 }
 
 impl Attempt {
-    pub(super) fn new(rows: Vec<KnownRow>, seen_rows: Arc<SeenRows>, id: WriteId) -> Self {
-        Attempt { rows, seen_rows, now: SystemTime::UNIX_EPOCH, steps: Vec::new(), attempts: Attempts::new(id) }
+    pub(super) fn new(rows: Vec<KnownRow>, sender: &Sender) -> Self {
+        Attempt {
+            rows,
+            seen_rows: Arc::clone(&sender.seen_rows),
+            now: SystemTime::UNIX_EPOCH,
+            steps: Vec::new(),
+            attempts: Attempts::new(sender.new_id()),
+            refusals: 0,
+            most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
+        }
     }
 
     pub(super) fn begin(&mut self, now: SystemTime) {
@@ -121,8 +130,27 @@ impl Attempt {
             Known::Absent => self.seen_rows.remove(table, key),
             _ => {}
         }
+        if !row.known.is_same(&known) {
+            row.refused.clear();
+        }
         row.known = known;
         row.is_fresh = true;
+    }
+
+    /// Learns the row that has refused this step. Returns whether it did so for the conditions of the edit alone. It would
+    /// refuse the same edit again.
+    pub(super) fn learn_refusal(&mut self, step: &Step, known: Known, now: SystemTime) -> bool {
+        let conditions = step.refused_conditions(&self.rows[step.row].known, &known);
+        self.learn(step.row, known, now);
+        let is_for_conditions = conditions.is_some();
+        self.rows[step.row].refused.extend(conditions);
+        is_for_conditions
+    }
+
+    /// Counts an attempt that was refused for the conditions of an edit. Returns whether it is the first.
+    pub(super) fn count_refusal(&mut self) -> bool {
+        self.refusals += 1;
+        self.refusals == 1
     }
 
     pub(super) fn take_steps(&mut self) -> Result<Vec<Step>, Failure> {
@@ -252,6 +280,23 @@ impl Attempt {
     /// Adds a step that edits the item at any version. So it conflicts with no other write. Bands are
     /// guessed from the item as known.
     ///
+    /// An edit that the item has refused in this call is not sent again as long as the item stays as it is. The error
+    /// [`Failure::EditRefused`] then ends the call, unless the decision refuses for a reason of its own:
+    ///
+    /// ```
+    /// # use fencepost::{Attempt, Edit, Error, Failure, Item, Record};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Record)]
+    /// # #[record(key = "productId")]
+    /// # struct Product { stock: u64 }
+    /// fn take(attempt: &mut Attempt, product: Item<Product>) -> Result<(), Error<&'static str>> {
+    ///     match attempt.edit(product, &Edit::add("stock", -1, 0..)) {
+    ///         Err(Failure::EditRefused { .. }) => Err(Error::Refused("it is sold out")),
+    ///         added => Ok(added?),
+    ///     }
+    /// }
+    /// ```
+    ///
     /// If the decision has also looked at the item, and the item is only [remembered](super::Reads::remembered), the edit
     /// demands the version that was seen. [`Attempt::edit_blind`] never does.
     ///
@@ -261,7 +306,8 @@ impl Attempt {
     /// # Errors
     /// [`Failure::InvalidTransaction`]: the item has a step already; correct the decision.
     /// [`Failure::InvalidRecord`]: the `Record` does not declare an attribute; correct it. [`Failure::Fenced`]: the row
-    /// has seen a higher token than that of its table.
+    /// has seen a higher token than that of its table. [`Failure::EditRefused`]: the item is not
+    /// there, or has refused such an edit; refuse, or decide otherwise.
     pub fn edit<T: Record>(&mut self, item: Item<T>, edit: &Edit) -> Result<(), Failure> {
         self.add_edit(item, edit, false)
     }
@@ -286,14 +332,25 @@ impl Attempt {
     }
 
     fn edit_row(&mut self, index: usize, edit: &Edit, is_blind: bool) -> Result<(), Failure> {
-        let KnownRow { name, address, known, fence, layout, .. } = &self.rows[index];
+        let KnownRow { name, address, known, fence, layout, refused, .. } = &self.rows[index];
+        let refusal = |reason: &str| Failure::EditRefused { name: name.clone(), reason: reason.to_owned() };
+        if matches!(known, Known::Absent) || matches!(known, Known::Row(row) if row.is_tombstone) {
+            return Err(refusal("it is not there"));
+        }
         let row = if let Known::Row(row) = known { Some(row) } else { None };
         let clauses = edit.resolve(layout, row.map(|row| &row.attributes))?;
         let anchored = row.map(|row| self.prepared(index, Write::Edit(row.at, Some(row), &clauses))).transpose()?;
+        if refused.contains(&clauses.conditions()) {
+            return Err(refusal("it is not as the edit demands"));
+        }
+        if self.refusals >= self.most_refusals {
+            return Err(refusal("too many other edits of this change were refused"));
+        }
         if layout.demands_values() {
-            let anchored =
+            let Prepared { request, sent, .. } =
                 anchored.ok_or_else(|| invalid(format!("{name} must be read and be there before an edit")))?;
-            return self.write(index, anchored).map(drop);
+            let edit = EditStep { clauses, is_blind, anchor: None };
+            return self.add_step(index, request, Role::Writes(sent), Some(edit));
         }
         let anchor = match anchored {
             Some(Prepared { request, sent, .. }) => Some((request_step(address, request)?, sent)),
@@ -374,66 +431,5 @@ impl Attempt {
         let request = request_step(&known.address, write)?;
         self.steps.push(Step { row, role, layout: known.layout, request, bytes, edit });
         Ok(())
-    }
-}
-
-fn request_step(address: &Address, write: ConditionalWrite) -> Result<TransactWriteItem, Failure> {
-    step(&address.table, write).map_err(|source| invalid(source.to_string()))
-}
-
-/// The size of the item after the step: the attributes in the step together with the untouched ones of the row.
-fn size(write: &ConditionalWrite, known: &Known) -> usize {
-    let kept = |is_kept: &dyn Fn(&String) -> bool| {
-        let Known::Row(row) = known else { return 0 };
-        size_of_attributes(row.attributes.iter().filter(|(name, _)| is_kept(name)))
-    };
-    match &write.action {
-        Action::Put { item } => size_of_attributes(item),
-        Action::Delete { .. } | Action::Check { .. } => kept(&|_| true),
-        Action::Update { .. } => {
-            let is_named = |name: &String| write.names.values().any(|named| named == name);
-            kept(&|name| !is_named(name)) + size_of_attributes(&write.values)
-        }
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct Step {
-    pub(super) row: usize,
-    pub(super) role: Role,
-    /// The facts about its table in the record of the row.
-    pub(super) layout: &'static Layout,
-    pub(super) request: TransactWriteItem,
-    pub(super) bytes: usize,
-    pub(super) edit: Option<EditStep>,
-}
-
-/// An edit without a demand on the version, beside its request.
-#[derive(Debug)]
-pub(super) struct EditStep {
-    clauses: Clauses,
-    /// Whether the decision rests on no more than the conditions of the edit.
-    is_blind: bool,
-    /// The same edit as an anchor: in a window, and with the write id.
-    anchor: Option<(TransactWriteItem, SentWrite)>,
-}
-
-impl Step {
-    pub(super) fn writes(&self) -> Option<usize> {
-        matches!(self.role, Role::Writes(_)).then_some(self.row)
-    }
-
-    fn has_anchor(&self) -> bool {
-        self.edit.as_ref().is_some_and(|edit| edit.anchor.is_some())
-    }
-
-    pub(super) fn become_anchor(&mut self) {
-        if let Some((request, sent)) = self.edit.as_mut().and_then(|edit| edit.anchor.take()) {
-            (self.request, self.role) = (request, Role::Writes(sent));
-        }
-    }
-
-    pub(super) fn refused<'a>(&self, reason: &'a Reason) -> RefusedStep<'a> {
-        RefusedStep::new(self.row, self.role, self.layout, reason)
     }
 }

@@ -12,6 +12,7 @@
 
 mod attempt;
 mod reads;
+mod step;
 mod transactions;
 
 pub use attempt::Attempt;

@@ -4,7 +4,7 @@ use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::layout::{Layout, Regions};
 use crate::protocol::change::Site;
-use crate::protocol::condition;
+use crate::protocol::condition::{self, Clauses};
 use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
 use crate::protocol::send::{Address, Sender};
@@ -81,6 +81,7 @@ impl Reads {
             known: Known::Lease { is_lost: false },
             is_fresh: true,
             is_looked_at: AtomicBool::new(false),
+            refused: Vec::new(),
         });
         Item { row: self.rows.len() - 1, value: PhantomData }
     }
@@ -100,6 +101,7 @@ impl Reads {
                     known: Known::Nothing,
                     is_fresh: true,
                     is_looked_at: AtomicBool::new(false),
+                    refused: Vec::new(),
                 });
                 self.stores.push(table.raw.store.clone());
             }
@@ -170,6 +172,11 @@ impl Known {
         Ok(item.map(|row| Row::read(layout, row)).transpose()?.map_or(Known::Absent, Known::Row))
     }
 
+    /// Whether both are the same state of one row.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        matches!((self, other), (Known::Row(one), Known::Row(other)) if one.attributes == other.attributes)
+    }
+
     pub(super) fn version(&self) -> Option<u64> {
         if let Known::Row(row) = self { Some(row.at.version.get()) } else { None }
     }
@@ -189,6 +196,8 @@ pub(super) struct KnownRow {
     /// Whether `known` was read or returned by a refusal during this call.
     pub(super) is_fresh: bool,
     pub(super) is_looked_at: AtomicBool,
+    /// The conditions of edits that the row, as it is known, has refused.
+    pub(super) refused: Vec<Clauses>,
 }
 
 impl KnownRow {

@@ -1,7 +1,8 @@
 //! [`Store::transact_with_retry`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
-use super::attempt::{Attempt, Step};
+use super::attempt::Attempt;
 use super::reads::{Known, Reads};
+use super::step::Step;
 use crate::error::{Error, Failure};
 use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;
@@ -15,7 +16,6 @@ use crate::protocol::send::{Reason, Send};
 use crate::protocol::settle::{made, while_open};
 use crate::store::Store;
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use tracing::debug;
 
 impl Store {
@@ -72,7 +72,7 @@ impl Store {
         let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
         // All its sends have one window.
         let mut delivery = Delivery::of(sender, call, relies_on_token);
-        let mut attempt = Attempt::new(rows, Arc::clone(&sender.seen_rows), sender.new_id());
+        let mut attempt = Attempt::new(rows, sender);
         // The answers of the open attempts.
         let mut earlier: Vec<(WriteId, A)> = Vec::new();
         loop {
@@ -167,7 +167,7 @@ async fn refused(
     };
     let now = delivery.sender.clock.now();
     let mut behind = None;
-    let mut taken = false;
+    let (mut taken, mut has_refused_edit) = (false, false);
     let mut unread = BTreeSet::new();
     let row_of_burn = shown_by_burn.as_ref().map(|(row, _)| *row);
     for (step, reason) in steps.iter().zip(reasons) {
@@ -181,18 +181,22 @@ async fn refused(
                     continue;
                 }
                 let known = readable(step.layout, item, &unseen)?;
+                let version_now = known.version();
+                if attempt.learn_refusal(step, known, now) {
+                    // An edit refused for its conditions has not lost a race.
+                    has_refused_edit = true;
+                    continue;
+                }
                 match step.role.base() {
                     Some(Base::NoRow(_)) => taken |= matches!(step.role, Role::Writes(_)),
                     Some(Base::Row { version, window, .. }) => {
-                        let moved = known.version().map_or(0, |now| now.saturating_sub(version.get()));
-                        // An add refused within its window has not lost a race.
+                        let moved = version_now.map_or(0, |now| now.saturating_sub(version.get()));
                         if window == 1 || moved >= window {
                             behind = behind.max(Some(moved));
                         }
                     }
                     None => {}
                 }
-                attempt.learn(step.row, known, now);
             }
             Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires(_)) => {}
             Reason::NotNow | Reason::Rejected => {
@@ -203,6 +207,10 @@ async fn refused(
     }
     if let Some((row, item)) = shown_by_burn {
         attempt.learn(row, readable(attempt.row(row).layout, item, &unseen)?, now);
+    }
+    // A decision that edits otherwise again and again waits as if it lost races.
+    if has_refused_edit && !attempt.count_refusal() {
+        behind = behind.or(Some(0));
     }
     if let Some(behind) = behind {
         delivery.conflict(behind);

@@ -26,6 +26,15 @@ pub(crate) struct Clauses {
     pub is_to_change: bool,
 }
 
+impl Clauses {
+    /// Those that decide whether an item takes the edit. The new values do not, unless they have to differ.
+    pub(crate) fn conditions(&self) -> Clauses {
+        let Clauses { numbers, set, remove, demands, is_to_change, .. } = self.clone();
+        let (set, remove) = if is_to_change { (set, remove) } else { Default::default() };
+        Clauses { numbers, set, remove, stamps: Vec::new(), demands, is_to_change }
+    }
+}
+
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct AddedNumber {
     pub path: Path,
