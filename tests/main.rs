@@ -64,7 +64,7 @@
 //! | the tool `fencepost`: adopt, sweep, killed and resumed | `maintenance/` |
 //! | a restore, with the runbook and without; a table that vanishes | `restore/`, `restore/gone.rs` |
 //! | clocks that are off | `clocks/mod.rs` |
-//! | stored format 2, the rows of the build before: read; written alike; judged by two builds at once | `stored_format/reading.rs`, `stored_format/writing.rs`, `stored_format/between.rs` |
+//! | stored format 3, the rows of the build before: read; written alike; judged by two builds at once | `stored_format/reading.rs`, `stored_format/writing.rs`, `stored_format/between.rs` |
 //! | **everything at once** | |
 //! | the process dies at each await point | `crashes/` |
 //! | seeded histories under all faults, and rules broken on purpose | `histories/`, `listings/histories/` |

@@ -157,7 +157,7 @@
 //! [`Record::SETTINGS`] says so. Rows of other programs are read, tagged, and adopted by the first change.
 //! `docs/adoption.md` lists the settings that a library needs, with the promises beside it.
 //!
-//! Programs that use this crate on one table must have the same stored format (2) and the same settings in their
+//! Programs that use this crate on one table must have the same stored format (3) and the same settings in their
 //! `Record`s. Only [`Settings::edit_window`] may differ, and a build may know fewer attributes than another one.
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it: see

@@ -230,29 +230,3 @@ async fn what_a_transaction_reads_is_remembered_by_a_table_that_remembers_and_fo
     assert!(!look(&remembering, &key).await);
     assert_eq!(last_seen(&remembering, &key), None, "it is gone");
 }
-
-#[tokio::test]
-async fn a_row_of_the_first_stored_format_is_refused_with_a_sentence_and_left_alone() {
-    let (engine, table, _, key) = with_account().await;
-    let set_memory = |memory| {
-        let key = json!({"accountId": {"S": "a-1"}});
-        accounts::change(&engine, TABLE, &key, "SET #w = :w", &json!({":w": {"M": memory}}));
-    };
-    set_memory(json!({"1": {"B": "AAAAAAAAAAA="}}));
-    let before = engine.row(TABLE, "accountId", "a-1");
-    for refused in [
-        table.get(&key).await.expect_err("another format"),
-        match table.update_with_retry(&key, plus(1)).await {
-            Err(UpdateError::Failed(failure)) => failure,
-            other => panic!("{other:?}"),
-        },
-    ] {
-        assert!(matches!(refused, Failure::CorruptItem { .. }), "{refused:?}");
-        assert!(refused.to_string().contains("stored format 1"), "{refused}");
-    }
-    assert_eq!(engine.row(TABLE, "accountId", "a-1"), before);
-    // The remedy in that sentence.
-    set_memory(json!({}));
-    table.update_with_retry(&key, plus(1)).await.expect("an account");
-    assert_eq!(balance(&engine), 51);
-}

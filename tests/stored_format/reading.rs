@@ -1,7 +1,9 @@
 //! Today's build reads every row that the recorded build left, and changes it once.
 
 use super::recorded::{flat, read};
-use super::scene::{ENDED, Rows, Scene, Task, acquired, brighter, child, event, order, registered, stocked, token_of};
+use super::scene::{
+    ENDED, Parcel, Rows, Scene, Task, acquired, brighter, child, event, order, registered, stocked, token_of,
+};
 use crate::harness::events::load;
 use fencepost::{Failure, UpdateError};
 use serde_json::{Value, json};
@@ -62,6 +64,7 @@ async fn today_s_build_reads_and_changes_every_row_that_yesterday_s_build_left()
     shop(&mut morning).await;
     mappings(&mut morning).await;
     leases(&mut morning).await;
+    parcels(&mut morning).await;
     let recorded: BTreeSet<_> = flat(&morning.rows).map(|(table, id, _)| (table.to_owned(), id.to_owned())).collect();
     assert_eq!(morning.seen, recorded, "every recorded row is looked at");
 }
@@ -80,7 +83,7 @@ async fn devices(morning: &mut Morning) {
     morning.scene.done(&event("device-state-patch-state", "wide", &json!({"exact": 1})), 200).await;
     morning.changed_once("Devices", "wide");
 
-    for (id, brightness) in [("changed", 61), ("keyed", 20), ("burned", 31), ("again", 50)] {
+    for (id, brightness) in [("changed", 61), ("keyed", 20), ("burned", 31), ("again", 50), ("lined", 50)] {
         let shown = morning.scene.done(&event("device-state-get", id, &Value::Null), 200).await.json();
         assert_eq!(shown["state"]["brightness"], brightness, "{id}");
         morning.scene.done(&brighter(id, 2), 200).await;
@@ -215,4 +218,14 @@ async fn leases(morning: &mut Morning) {
     let before = morning.row("Leases", "released")["token"]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
     morning.scene.done(&acquired("released", "worker-2"), 201).await;
     assert!(Some(token_of(&morning.scene.rows(), "released")) > before, "tokens rise");
+}
+
+async fn parcels(morning: &mut Morning) {
+    let parcels = morning.scene.parcels();
+    let heavier = |parcel: &Parcel| Ok::<_, Infallible>(Some(Parcel { weight: parcel.weight + 1 }));
+    assert_eq!(parcels.update_with_retry("adopted", heavier).await.expect("a parcel").value.weight, 3);
+    morning.changed_once("Parcels", "adopted");
+    morning.is_as_it_was("Parcels", "deleted");
+    parcels.create("deleted", &Parcel { weight: 7 }).await.expect("only a tombstone");
+    assert_eq!(morning.changed_once("Parcels", "deleted").get("_buried"), None);
 }

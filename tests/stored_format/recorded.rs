@@ -1,4 +1,4 @@
-//! The rows that a build with stored format 2 left, as `rows.json` has them.
+//! The rows that a build with stored format 3 left, as `rows.json` has them.
 
 use super::changes::{self, Change};
 use super::scene::{Rows, Scene, play};
@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 /// The number of the stored format that this build writes.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The content of the file.
 #[derive(Serialize, Deserialize)]
@@ -43,7 +43,7 @@ pub fn read() -> Recorded {
 }
 
 pub const WHAT_TO_DO: &str = "A build of yesterday that shares the table in a canary, or comes back in a rollback, would \
-    misread such a row. Either write it as before, or raise the number of the stored format: read \"Stored format 2\" in \
+    misread such a row. Either write it as before, or raise the number of the stored format: read \"Stored format 3\" in \
     DESIGN.md";
 
 /// The rows of today's build.

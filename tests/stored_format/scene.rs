@@ -3,18 +3,19 @@
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::clock::{Clock, TEN_O_CLOCK};
-use crate::harness::engine::{self, Engine, embedded_with_indexed_tables};
+use crate::harness::engine::{self, Engine, embedded_with_indexed_tables, is_read};
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
 use crate::harness::world::{ALLOWED, World, context};
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
 use fencepost::lambda::respond_batch;
-use fencepost::{Record, Store, Table};
+use fencepost::{Record, Settings, Store, Table};
 use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -28,10 +29,21 @@ pub struct Task {
     pub step: u64,
 }
 
+/// An item that other programs write too, and whose tombstones a sweep removes.
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "parcelId", settings = Settings::without_ttl().shared_with_versioned_writers().swept())]
+pub struct Parcel {
+    pub weight: u64,
+}
+
 /// Every table, each with its partition key.
 pub fn tables() -> BTreeMap<&'static str, &'static str> {
-    let tasks: &[_] = &[("Tasks", Task::PARTITION_KEY)];
-    [Devices::TABLES, Shop::TABLES, Mappings::TABLES, Leasing::TABLES, tasks].into_iter().flatten().copied().collect()
+    let of_users: &[_] = &[("Tasks", Task::PARTITION_KEY), ("Parcels", Parcel::PARTITION_KEY)];
+    [Devices::TABLES, Shop::TABLES, Mappings::TABLES, Leasing::TABLES, of_users]
+        .into_iter()
+        .flatten()
+        .copied()
+        .collect()
 }
 
 /// All functions. It needs paused time.
@@ -108,6 +120,10 @@ impl Scene {
     /// The tasks, under a token of the lease `held`.
     pub fn tasks(&self, token: u64) -> Table<Task> {
         self.store.table("Tasks").fenced_by(&self.leasing.app.leases.token("held", token))
+    }
+
+    pub fn parcels(&self) -> Table<Parcel> {
+        self.store.table("Parcels")
     }
 
     /// All rows as they are stored.
@@ -211,7 +227,38 @@ pub async fn play() -> Scene {
     scene.done(&acquired("keyed", "worker-1").key("k-4"), 201).await;
     let token = token_of(&scene.rows(), "renewed");
     scene.done(&event("lease-renew", "renewed", &json!({"token": token, "ttlSeconds": 120})), 200).await;
+    play_line(&scene).await;
+    play_parcels(&scene).await;
     scene
+}
+
+/// A writer meets another one at a device, takes a ticket, and commits under it.
+async fn play_line(scene: &Scene) {
+    scene.done(&event("device-state-create", "lined", &json!({"state": {"brightness": 50}})), 201).await;
+    let client = client_whose(&scene.engine, |engine, writes, operation, body| {
+        if writes == 0 && !is_read(operation) {
+            engine.raw(
+                "UpdateItem",
+                &json!({"TableName": "Devices", "Key": {"deviceId": {"S": "lined"}},
+                "UpdateExpression": "ADD #v :one", "ExpressionAttributeNames": {"#v": "_version"},
+                "ExpressionAttributeValues": {":one": {"N": "1"}}}),
+            );
+        }
+        engine.answer(operation, body)
+    });
+    let drawn = AtomicU64::new(815);
+    let this = scene.drawing(&client, move || drawn.fetch_add(1, SeqCst));
+    this.done(&event("device-state-patch-state", "lined", &json!({"list": [1]})), 200).await;
+}
+
+async fn play_parcels(scene: &Scene) {
+    let parcels = scene.parcels();
+    let foreign = json!({"parcelId": {"S": "adopted"}, "_version": {"N": "3"}, "weight": {"N": "1"}});
+    scene.engine.raw("PutItem", &json!({"TableName": "Parcels", "Item": foreign}));
+    let heavier = |parcel: &Parcel| Ok::<_, Infallible>(Some(Parcel { weight: parcel.weight + 1 }));
+    parcels.update_with_retry("adopted", heavier).await.expect("a parcel");
+    parcels.create("deleted", &Parcel { weight: 1 }).await.expect("a free key");
+    parcels.delete("deleted").await.expect("a parcel");
 }
 
 async fn play_devices(scene: &Scene) {

@@ -147,14 +147,10 @@ fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
     Failure::CorruptItem { reason }
 }
 
-/// The error for a row with an unreadable memory. Stored format 1 had 16 numbered slots.
+/// The error for a row with an unreadable memory.
 fn corrupt_memory(names: &Names, attributes: &Attributes) -> Failure {
     let Names { writes, incarnation, .. } = names;
-    let is_slot = |value: &AttributeValue| value.is_b();
     let reason = match attributes.get(*writes) {
-        Some(AttributeValue::M(slots)) if slots.values().any(is_slot) => format!(
-            "an older build wrote it (stored format 1, this build reads 2): stop all writers, then set {writes} to an empty map"
-        ),
         Some(_) if !attributes.contains_key(*incarnation) => format!("it has {writes} but no {incarnation}"),
         Some(_) => format!("{writes} is malformed, so this crate did not write it"),
         None => format!("it has {incarnation} but no {writes}"),

@@ -9,6 +9,7 @@ mod rows;
 
 use crate::error::UpdateError;
 use crate::lww::{self, OrderKey, Registration};
+use crate::names::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::refusal::{self, RefusedStep};
 use crate::retry::RetryPolicy;
@@ -56,6 +57,12 @@ pub async fn edit_or_update<T: Record, R>(
     decide: impl Fn(&T) -> Result<Option<T>, R>,
 ) -> Result<Versioned<T>, UpdateError<R>> {
     table.edit_or_update(key, add, decide).await
+}
+
+/// The names of all attributes of this crate.
+#[must_use]
+pub fn own_attributes() -> [&'static str; 8] {
+    Names::DEFAULT.all()
 }
 
 /// The item as this client saw it last, if the table remembers items.

@@ -15,13 +15,6 @@ pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option
         told.problems.push(format!("`{name}` is {}, and must be a map of write ids.", in_words(value)));
         return;
     };
-    if map.values().any(AttributeValue::is_b) {
-        told.problems.push(format!(
-            "`{name}` has the numbered slots of stored format 1, which this build does not read: stop all writers, then \
-             set `{name}` to an empty map."
-        ));
-        return;
-    }
     let (mut traces, mut wrong) = (Vec::new(), Vec::new());
     for (id, value) in map {
         match trace(id, value) {

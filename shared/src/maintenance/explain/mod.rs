@@ -15,7 +15,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use memory::explain_memory;
 use others::{explain_lease, explain_mapping, is_lease, is_mapping};
 pub use values::{Explanation, Kind};
-use values::{Whole, in_words, when};
+use values::{Whole, in_words, plural, when};
 
 const MAX_VERSION: u64 = (1 << 53) - 1;
 
@@ -90,6 +90,7 @@ fn explain_row(
     if let Some(fence) = Whole::read(attributes, names.fence, 0, u64::MAX).unless_wrong(&mut told.problems) {
         told.sentences.push(format!("It refuses writes under a fencing token below {fence}."));
     }
+    explain_line(attributes, names, &mut told);
     if let (Err(failure), true) = (row, told.problems.is_empty()) {
         told.problems.push(format!("{failure}."));
     }
@@ -134,6 +135,19 @@ fn explain_foreign(attributes: &Attributes, names: &Names, told: &mut Explanatio
         if attributes.contains_key(name) {
             told.problems.push(format!("It has {what} `{name}` and no incarnation: another program dropped that."));
         }
+    }
+}
+
+/// The tickets of writers that met at the row.
+fn explain_line(attributes: &Attributes, names: &Names, told: &mut Explanation) {
+    let mut number = |name| Whole::read(attributes, name, 0, u64::MAX).unless_wrong(&mut told.problems);
+    let (given, served) = (number(names.given), number(names.served));
+    if let Some(given) = given {
+        let tickets = plural(given, "ticket");
+        told.sentences.push(format!("Writers that met here took {tickets}. They only wait by them."));
+    }
+    if let Some(served) = served {
+        told.sentences.push(format!("The last ticket whose writer has committed is number {served}."));
     }
 }
 

@@ -138,7 +138,6 @@ fn each_damage_has_a_sentence() {
         ("_writes", Some(Value::L(vec![])), "`_writes` is a list of 0, and must be a map of write ids"),
         ("_writes", Some(write("short", number(1))), "`_writes` has the id \"short\", which is none of this crate"),
         ("_writes", Some(write(&id(2), text("5"))), "`_writes` has the text \"5\" for the write AgICAgICAgI"),
-        ("_writes", Some(write("3", Value::B(Blob::new([3; 8])))), "the numbered slots of stored format 1"),
         ("_purgeAt", Some(text("soon")), "`_purgeAt` is the text \"soon\""),
         ("_fence", Some(text("x")), "`_fence` is the text \"x\""),
     ] {

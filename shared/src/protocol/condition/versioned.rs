@@ -138,7 +138,7 @@ pub(crate) fn sweep_at(layout: &Layout, key: Attributes, row: &Row, now: u64) ->
     if row.attributes.contains_key(names.buried) {
         expression.demand_mark(names);
     } else {
-        // Older builds left no mark.
+        // Where TTL was to remove it, a tombstone has no mark.
         expression.name("#buried", names.buried);
         expression.demand("attribute_not_exists(#buried)");
     }
