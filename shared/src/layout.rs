@@ -258,6 +258,8 @@ pub(crate) struct Layout {
     pub sort_key: Option<&'static str>,
     pub attributes: &'static [&'static str],
     pub expires_at: Option<&'static str>,
+    /// The attributes that order and name an instance, where the newest wins. Only maintenance looks at them.
+    pub instance: Option<[&'static str; 2]>,
     pub settings: Settings,
 }
 
@@ -273,7 +275,7 @@ impl Layout {
     /// A table of which only the partition key is known. No edit is late in it.
     pub(crate) const fn of_key(partition_key: &'static str) -> Self {
         let settings = Settings::own().edit_window(1);
-        Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, settings }
+        Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, instance: None, settings }
     }
 
     /// Refuses impossible settings when the program is compiled.

@@ -11,7 +11,7 @@ use fencepost_cli::table::Table;
 /// The options for this task on this table, all others at their defaults.
 pub fn options(table: &str, task: Task, write: bool) -> Whole {
     let (endpoint, deletes, json) = (None, None, true);
-    let target = Target { table: table.to_owned(), endpoint, names: Names::DEFAULT, deletes, json };
+    let target = Target { table: table.to_owned(), endpoint, names: Names::DEFAULT, deletes, instance: None, json };
     Whole { target, task, write, rate: None, state: None, problems_only: false }
 }
 

@@ -4,7 +4,8 @@ use super::{KEY, TABLE, accounts, put};
 use crate::harness::engine::Engine;
 use crate::harness::maintenance::{options, run_with};
 use crate::harness::restore::rows;
-use fencepost::maintenance::Task;
+use fencepost::maintenance::{Kind, Task, WrongTable};
+use fencepost::{Error, Store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
@@ -103,6 +104,28 @@ async fn each_row_of_a_damaged_table_gets_a_sentence_and_nothing_is_written() {
     }
     assert_eq!(summary["summary"]["found"]["damaged"], found.damaged);
     assert_eq!((found.rows(), found.damaged, found.written), (zoo().len() as u64, damaged().count() as u64, 0));
+}
+
+/// Instances of the newest leader of a shard, as a user of the crate stores them.
+#[tokio::test]
+async fn rows_of_any_table_where_the_newest_instance_wins_are_known_by_the_names_of_its_record() {
+    let engine = accounts();
+    put(&engine, "s-1", &json!({"term": {"N": "7"}, "node": {"S": "a"}, "address": {"S": "x"}}));
+    let run = |task| Store::new(&engine.client()).maintain(task, TABLE, &[KEY]);
+    for (run, kind) in
+        [(run(Task::Explain), Kind::Foreign), (run(Task::Explain).of_instances(["term", "node"]), Kind::Mapping)]
+    {
+        let mut run = run;
+        let told = run.next_page().await.expect("a page").expect("a row").remove(0).explanation;
+        assert_eq!(told.kind, kind, "{told}");
+        assert_eq!(
+            told.to_string().contains("the number 7") && told.to_string().contains("\"a\""),
+            kind == Kind::Mapping,
+            "{told}"
+        );
+    }
+    let refused = run(Task::Adopt).of_instances(["term", "node"]).next_page().await;
+    assert!(matches!(refused, Err(Error::Refused(WrongTable::Mappings))), "{refused:?}");
 }
 
 /// A damaged row is left alone by every task, and reported.

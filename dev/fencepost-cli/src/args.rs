@@ -71,6 +71,10 @@ struct Options {
     /// How items are deleted, as in the Record: expire, sweep, keep or remove. Without it, the marks in the rows tell
     #[arg(long, value_name = "HOW")]
     deletes: Option<Deletes>,
+    /// The newest instance wins in this table: the attributes that order and name it, as in its Record. Without them,
+    /// only mappings of the function host-mapping are known
+    #[arg(long, num_args = 2, value_names = ["ORDERED_BY", "NAMED_BY"], value_parser = kept)]
+    instances: Vec<&'static str>,
     #[command(flatten)]
     attributes: Attributes,
 }
@@ -117,6 +121,8 @@ pub struct Target {
     pub names: Names,
     /// How its items are deleted, if the user says so.
     pub deletes: Option<Deletes>,
+    /// The attributes that order and name an instance, if the newest one wins in the table.
+    pub instance: Option<[&'static str; 2]>,
     /// Whether the output is JSON.
     pub json: bool,
 }
@@ -196,8 +202,9 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Command, clap::
         Word::Sweep(Writing { write, options }) => (Task::Sweep, options, write, false, Vec::new()),
         Word::Restamp(Writing { write, options }) => (Task::Restamp, options, write, false, Vec::new()),
     };
-    let Options { table, rate, state, json, endpoint, deletes, attributes } = options;
-    let target = Target { table, endpoint, names: attributes.names(), deletes, json };
+    let Options { table, rate, state, json, endpoint, deletes, instances, attributes } = options;
+    let instance = instances.try_into().ok();
+    let target = Target { table, endpoint, names: attributes.names(), deletes, instance, json };
     Ok(if key.is_empty() {
         Command::Table(Whole { target, task, write, rate, state, problems_only })
     } else {
@@ -219,7 +226,7 @@ impl Attributes {
     }
 }
 
-/// A name for the rest of the program. There are at most eight.
+/// A name for the rest of the program. There are at most ten.
 #[expect(clippy::unnecessary_wraps, reason = "clap's parsers may fail")]
 fn kept(name: &str) -> Result<&'static str, Infallible> {
     Ok(name.to_owned().leak())
@@ -254,8 +261,8 @@ mod tests {
     }
 
     fn target(table: &str) -> Target {
-        let (endpoint, names, deletes, json) = (None, Names::DEFAULT, None, false);
-        Target { table: table.to_owned(), endpoint, names, deletes, json }
+        let (endpoint, names, deletes, instance, json) = (None, Names::DEFAULT, None, None, false);
+        Target { table: table.to_owned(), endpoint, names, deletes, instance, json }
     }
 
     #[test]
@@ -276,11 +283,13 @@ mod tests {
     fn every_option_is_read() {
         let line = "adopt --table T --endpoint http://db:8000 --rate 25 --state there --json --deletes sweep \
                     --version-attribute version --incarnation-attribute i --writes-attribute w --purge-attribute ttl \
-                    --buried-attribute b --fence-attribute f --given-attribute g --served-attribute s";
+                    --buried-attribute b --fence-attribute f --given-attribute g --served-attribute s \
+                    --instances term node";
         let names = Names::DEFAULT.version("version").incarnation("i").writes("w").purge_at("ttl");
         let names = names.buried("b").fence("f").given("g").served("s");
         let endpoint = Some("http://db:8000".to_owned());
-        let target = Target { endpoint, names, deletes: Some(Deletes::Sweep), json: true, ..target("T") };
+        let instance = Some(["term", "node"]);
+        let target = Target { endpoint, names, deletes: Some(Deletes::Sweep), instance, json: true, ..target("T") };
         let (rate, state) = (NonZeroU32::new(25), Some("there".into()));
         let expected = Whole { target, task: Task::Adopt, write: false, rate, state, problems_only: false };
         assert_eq!(parsed(line).expect("parses"), Command::Table(expected));

@@ -5,7 +5,7 @@ use crate::say::{row_as_json, row_as_text, rows, summary, summary_as_json};
 use crate::state::State;
 use crate::table::{self, Table};
 use crate::{Failure, reason};
-use fencepost::maintenance::{Explained, Found, Position, Run, Task, WrongTable, explain};
+use fencepost::maintenance::{Explained, Found, Position, Run, Task, WrongTable, explain, explain_instance};
 use fencepost::{Error, Store};
 use std::io::Write;
 
@@ -26,7 +26,10 @@ pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Fail
         ))
     })?;
     let now = Store::new(&table.client).now();
-    let explanation = explain(&attributes, options.target.settings(), now);
+    let explanation = match options.target.instance {
+        Some(instance) => explain_instance(&attributes, instance, now),
+        None => explain(&attributes, options.target.settings(), now),
+    };
     say_row(&Explained { key, explanation }, *json, out)
 }
 
@@ -82,6 +85,9 @@ pub async fn run_on(
 fn prepared(table: &Table, options: &Whole) -> Run {
     let Whole { target, task, write, rate, .. } = options;
     let mut run = Store::new(&table.client).maintain(*task, &target.table, table.key).with_settings(target.settings());
+    if let Some(instance) = target.instance {
+        run = run.of_instances(instance);
+    }
     if let Some(rate) = rate {
         run = run.paced(*rate);
     }

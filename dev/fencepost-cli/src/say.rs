@@ -108,7 +108,8 @@ mod tests {
 
     fn options(task: Task, write: bool) -> Whole {
         let (endpoint, deletes, json) = (None, None, false);
-        let target = Target { table: "Devices-1".to_owned(), endpoint, names: Names::DEFAULT, deletes, json };
+        let target =
+            Target { table: "Devices-1".to_owned(), endpoint, names: Names::DEFAULT, deletes, instance: None, json };
         Whole { target, task, write, rate: None, state: None, problems_only: false }
     }
 

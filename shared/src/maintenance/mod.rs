@@ -7,6 +7,6 @@ mod run;
 mod write;
 
 pub use crate::listing::pages::Position;
-pub use explain::{Explanation, Kind, explain};
+pub use explain::{Explanation, Kind, explain, explain_instance};
 pub use run::{Explained, Run, WrongTable};
 pub use write::{Found, Task};

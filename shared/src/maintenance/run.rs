@@ -1,6 +1,6 @@
 //! [`Run`]: one task on all rows of a table, page by page.
 
-use super::explain::{Explanation, Kind, explain, kind_of};
+use super::explain::{Explanation, Kind, explain_in, kind_of};
 use super::write::{Found, Task, Written};
 use crate::call::Call;
 use crate::error::{Error, Failure, Source};
@@ -122,6 +122,13 @@ impl Run {
         Run { layout: Layout { settings, ..self.layout }, ..self }
     }
 
+    /// Says that the newest instance wins in the table. Takes the names in its [`LwwRecord`](crate::lww::LwwRecord): `ORDERED_BY`
+    /// and `NAMED_BY`.
+    #[must_use]
+    pub fn of_instances(self, instance: [&'static str; 2]) -> Self {
+        Run { layout: Layout { instance: Some(instance), ..self.layout }, ..self }
+    }
+
     /// Makes it a run that counts its writes and sends none.
     #[must_use]
     pub fn counting_only(self) -> Self {
@@ -182,7 +189,7 @@ impl Run {
             let (kind, row) = kind_of(&attributes, layout);
             found.count(kind);
             if self.task == Task::Explain || kind == Kind::Damaged {
-                let explanation = explain(&attributes, layout.settings, now);
+                let explanation = explain_in(&attributes, layout, now);
                 explained.push(Explained { key: self.key_of(attributes), explanation });
                 continue;
             }

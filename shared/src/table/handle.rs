@@ -48,6 +48,7 @@ impl<T: Record> Table<T> {
         sort_key: T::SORT_KEY,
         attributes: T::ATTRIBUTES,
         expires_at: T::EXPIRES_AT,
+        instance: None,
         settings: T::SETTINGS,
     }
     .checked();

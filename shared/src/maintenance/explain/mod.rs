@@ -40,11 +40,23 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// ```
 #[must_use]
 pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> Explanation {
-    let (kind, row) = kind_of(attributes, Layout { settings, ..Layout::of_key("") });
+    explain_in(attributes, Layout { settings, ..Layout::of_key("") }, now)
+}
+
+/// Explains a row of a table where the newest instance wins. `instance` has the names in its
+/// [`LwwRecord`](crate::lww::LwwRecord): `ORDERED_BY` and `NAMED_BY`. Without them, [`explain`] knows only the mappings of the
+/// function `host-mapping`.
+#[must_use]
+pub fn explain_instance(attributes: &Attributes, instance: [&'static str; 2], now: Timestamp) -> Explanation {
+    explain_in(attributes, Layout { instance: Some(instance), ..Layout::of_key("") }, now)
+}
+
+pub(super) fn explain_in(attributes: &Attributes, layout: Layout, now: Timestamp) -> Explanation {
+    let (kind, row) = kind_of(attributes, layout);
     match kind {
         Kind::Lease => explain_lease(attributes, now),
-        Kind::Mapping => explain_mapping(attributes, now),
-        _ => explain_row(attributes, &settings.names, kind, row, now),
+        Kind::Mapping => explain_mapping(attributes, &layout, now),
+        _ => explain_row(attributes, &layout.names, kind, row, now),
     }
 }
 
@@ -58,7 +70,7 @@ pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<
     let row = Row::read(&Layout { settings, ..layout }, attributes.clone());
     let kind = match &row {
         _ if !has(incarnation) && is_lease(attributes) => Kind::Lease,
-        _ if !has(incarnation) && is_mapping(attributes, &layout.names) => Kind::Mapping,
+        _ if !has(incarnation) && is_mapping(attributes, &layout) => Kind::Mapping,
         Err(_) => Kind::Damaged,
         Ok(row) if row.at.incarnation.is_foreign() => Kind::Foreign,
         Ok(row) if row.is_tombstone => Kind::Tombstone,

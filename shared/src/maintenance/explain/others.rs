@@ -1,6 +1,7 @@
 //! Rows of this crate that have no version: leases and mappings.
 
 use super::values::{Explanation, Kind, Whole, in_words, plural, quoted, when, when_millis};
+use crate::layout::Layout;
 use crate::names::Names;
 use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN};
 use crate::protocol::item::Attributes;
@@ -18,12 +19,16 @@ pub(super) fn is_lease(attributes: &Attributes) -> bool {
 
 /// Whether this is a mapping, perhaps a damaged one, or the tombstone of any row of which the newest instance wins: it has
 /// a time, and nothing else of this crate.
-pub(super) fn is_mapping(attributes: &Attributes, names: &Names) -> bool {
+pub(super) fn is_mapping(attributes: &Attributes, layout: &Layout) -> bool {
+    let names = &layout.names;
     let has = |name: &str| attributes.contains_key(name);
-    let is_named = OF_A_MAPPING.iter().all(|name| has(name)) && !has(names.version);
+    let is_named = match layout.instance {
+        Some(names) => names.into_iter().any(has),
+        None => OF_A_MAPPING.into_iter().all(has),
+    };
     let is_tombstone =
         has(Names::DEFAULT.purge_at) && ![names.version, names.writes, names.buried].into_iter().any(has);
-    is_named || is_tombstone
+    is_named && !has(names.version) || is_tombstone
 }
 
 pub(super) fn explain_lease(attributes: &Attributes, now: Timestamp) -> Explanation {
@@ -60,16 +65,23 @@ pub(super) fn explain_lease(attributes: &Attributes, now: Timestamp) -> Explanat
     told.if_damaged()
 }
 
-pub(super) fn explain_mapping(attributes: &Attributes, now: Timestamp) -> Explanation {
+pub(super) fn explain_mapping(attributes: &Attributes, layout: &Layout, now: Timestamp) -> Explanation {
     let mut told = Explanation::new(Kind::Mapping);
-    let [_, order] = OF_A_MAPPING;
+    let [_, created_at] = OF_A_MAPPING;
+    let order = layout.instance.map_or(created_at, |[order, _]| order);
     let purge = Names::DEFAULT.purge_at;
-    let created = Whole::read(attributes, order, 0, u64::MAX).unless_wrong(&mut told.problems);
+    let number = Whole::read(attributes, order, 0, u64::MAX).unless_wrong(&mut told.problems);
     told.purge_at = Whole::read(attributes, purge, 0, u64::MAX).unless_wrong(&mut told.problems);
     let what = if attributes.contains_key(purge) { "The tombstone of a mapping" } else { "A mapping" };
     told.sentences.push(format!("{what}: the newest instance wins, so the row has no version."));
-    if let Some(created) = created {
-        told.sentences.push(format!("Its instance was created at {}.", when_millis(created, now)));
+    if let Some(number) = number {
+        told.sentences.push(match layout.instance {
+            Some(_) => format!("Its instance has the number {number}, by which a newer one wins."),
+            None => format!("Its instance was created at {}.", when_millis(number, now)),
+        });
+    }
+    if let Some(AttributeValue::S(name)) = layout.instance.and_then(|[_, name]| attributes.get(name)) {
+        told.sentences.push(format!("Its instance is {}.", quoted(name)));
     }
     if let Some(purge_at) = told.purge_at {
         told.sentences.push(format!("TTL may remove it at {}.", when(purge_at, now)));
