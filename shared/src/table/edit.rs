@@ -12,6 +12,9 @@ use std::ops::RangeInclusive;
 /// A change that depends on the old item only through conditions: it adds to numbers within bounds, sets values and
 /// removes them.
 ///
+/// An edit changes each value once: two clauses that write the same value, or a map and its member, are refused as
+/// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
+///
 /// An edit demands no exact version. So edits of one item do not conflict with each other.
 ///
 /// ```

@@ -61,6 +61,13 @@ impl Edit {
         if numbers.is_empty() && set.is_empty() && remove.is_empty() {
             return Err(invalid("the edit changes nothing".to_owned()));
         }
+        let alone = stamps.iter().map(|(name, _)| name).chain(self.bands.iter().map(|bands| &bands.attribute));
+        let written = numbers.iter().map(|number| &number.path).chain(set.iter().map(|(path, _)| path)).chain(remove);
+        let written: Vec<_> = written.map(Vec::as_slice).chain(alone.map(std::slice::from_ref)).collect();
+        if let Some([one, other]) = overlap(&written) {
+            let [one, other] = [one, other].map(|path| path.join("."));
+            return Err(invalid(format!("the edit changes {one} and {other}, and may change each value only once")));
+        }
         let mut clauses = self.clauses.clone();
         clauses.is_to_change &= !self.adds();
         for (path, value) in &mut clauses.set {
@@ -190,10 +197,24 @@ fn whole(text: &str) -> Option<i128> {
     Number::parse(text)?.to_whole()
 }
 
+/// Demands a number from `low` to `high` too. A bound that is narrower stays, also with decimals and beyond 38 digits.
 fn narrow(number: &mut AddedNumber, low: i128, high: i128) {
-    let [low_before, high_before] = [&number.low, &number.high].map(|bound| whole(bound));
-    number.low = low_before.map_or(low, |before| before.max(low)).to_string();
-    number.high = high_before.map_or(high, |before| before.min(high)).to_string();
+    let is_below = |bound: &str| floor_and_ceiling(bound).map_or(bound.starts_with('-'), |(floor, _)| floor < low);
+    let is_above =
+        |bound: &str| floor_and_ceiling(bound).map_or(!bound.starts_with('-'), |(_, ceiling)| high < ceiling);
+    if is_below(&number.low) {
+        number.low = low.to_string();
+    }
+    if is_above(&number.high) {
+        number.high = high.to_string();
+    }
+}
+
+/// Two paths of which one is the other, or leads to it. `DynamoDB` refuses an update of both.
+fn overlap<'a>(paths: &[&'a [String]]) -> Option<[&'a [String]; 2]> {
+    let pairs =
+        paths.iter().enumerate().flat_map(|(index, one)| paths[index + 1..].iter().map(move |other| [*one, *other]));
+    pairs.into_iter().find(|[one, other]| one.starts_with(other) || other.starts_with(one))
 }
 
 /// The value in the form of the one that it replaces: a list in place of a set is a set.
@@ -291,6 +312,38 @@ mod tests {
         assert_eq!(state("-90000000000000000000000000000000000005"), ("below".to_owned(), Stand::Takes));
         assert!(Edit::add("n", number("9e37"), 0..=1).invalid.is_none());
         assert!(Edit::add("n", number(&nines), -1..=0).invalid.is_some(), "-1 less {nines} has 39 digits");
+    }
+
+    #[test]
+    fn bands_leave_a_bound_that_is_narrower_than_theirs() {
+        let bounds = |low: &str, high: &str| {
+            let [low, high] = [low, high].map(|text| Number::parse(text).expect("a number"));
+            let add = Edit::add("n", -1, Bounds::Before(low, high)).bands("state", "n", [(0..=9, "open")]);
+            let AddedNumber { low, high, .. } =
+                add.resolve(Table::<Counter>::LAYOUT, None).expect("valid").numbers.remove(0);
+            (low, high)
+        };
+        let is = |low: &str, high: &str| (low.to_owned(), high.to_owned());
+        assert_eq!(bounds("-5", "50.5"), is("1", "10"), "the bands are narrower");
+        assert_eq!(bounds("1.5", "9.5"), is("1.5", "9.5"));
+        assert_eq!(bounds("0.5", "10.5"), is("1", "10"));
+        assert_eq!(bounds("-1e60", "1e60"), is("1", "10"));
+        assert_eq!(bounds("1e60", "1e61").0, Number::parse("1e60").expect("a number").as_str(), "no number is in both");
+    }
+
+    #[test]
+    fn an_edit_that_changes_a_value_twice_is_refused_by_the_names_of_both_paths() {
+        let twice = |edit: Edit| edit.resolve(Table::<Counter>::LAYOUT, None).expect_err("twice").to_string();
+        for (edit, named) in [
+            (Edit::set("n", &1).stamp("n", &2), "n and n"),
+            (Edit::add("n", 1, ..).and_set("n", &2), "n and n"),
+            (Edit::set(["state", "x"], &1).and_remove("state"), "state.x and state"),
+            (Edit::add("n", 1, ..).bands("n", "n", [(0..=9, 1)]), "n and n"),
+        ] {
+            assert!(twice(edit.clone()).contains(&format!("the edit changes {named},")), "{edit:?}");
+        }
+        let members = Edit::set(["state", "x"], &1).and_set(["state", "y"], &2).and_remove(["state", "xy"]);
+        assert!(members.resolve(Table::<Counter>::LAYOUT, None).is_ok());
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! Judges what the clients of a program were told: by the states that the rows really had, and, without these, by a judge
 //! that knows no Fencepost.
 
-use super::edits::Edit;
+use super::edits::{Clause, Edit};
 use super::kinds::KINDS;
 use super::plan::{Op, Row};
 use super::rows::{Ended, Facts, Rows, State, breaks_the_row};
@@ -208,8 +208,7 @@ impl Ended {
     /// Whether the outcome is one that nothing has caused.
     fn is_needless(&self, note: &Note) -> Option<String> {
         let sent: Vec<_> = self.log.iter().filter(|sent| sent.request.op == note.number).collect();
-        let kinds: Vec<_> = note.decisions.iter().flat_map(|one| &one.does).map(|(row, _)| row.kind).collect();
-        let has = |text: &str| kinds.iter().any(|kind| KINDS[*kind].table() == text);
+        let has = |text: &str| note.op.rows().iter().any(|row| KINDS[row.kind].table() == text);
         match &note.told.outcome {
             Outcome::Unknown(why) => {
                 let is_late =
@@ -225,7 +224,7 @@ impl Ended {
                     "Fenced" => true,
                     "Rejected" => was_denied || has("PlayLarge"),
                     "TooLarge" => has("PlayLarge"),
-                    "InvalidRecord" => note.is_odd,
+                    "InvalidRecord" => note.is_odd || changes_twice(note),
                     "InvalidTransaction" => matches!(note.op, Op::Transact(_) | Op::Once(..)),
                     "EditRefused" => matches!(note.op, Op::Transact(_) | Op::Once(..)),
                     _ => false,
@@ -317,6 +316,18 @@ fn op_of(does: &Does, look: Option<Item>) -> Option<register::Op<Val>> {
         (Does::Delete, _) => register::Op::Delete,
         (Does::Edit(edit), _) => register::Op::Add(edit.clone()),
         (Does::Check | Does::Impossible, _) => return None,
+    })
+}
+
+/// Whether an edit changes a value twice, which is refused.
+fn changes_twice(note: &Note) -> bool {
+    let edits = note.decisions.iter().flat_map(|one| &one.does);
+    edits.filter_map(|(_, does)| if let Does::Edit(edit) = does { Some(edit) } else { None }).any(|edit| {
+        let paths: Vec<_> = edit.clauses.iter().filter_map(Clause::writes).collect();
+        paths
+            .iter()
+            .enumerate()
+            .any(|(at, one)| paths[at + 1..].iter().any(|other| one.starts_with(other) || other.starts_with(one)))
     })
 }
 

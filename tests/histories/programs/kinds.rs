@@ -173,8 +173,13 @@ impl<T: Subject> InAttempt for Handle<T> {
             }
             Step::Edit(of) | Step::Blind(of) => {
                 let (of, edit) = edit_of::<T>(of, None, id, noted);
-                plays("Attempt::edit");
-                attempt.edit(self.item, &edit)?;
+                if matches!(step, Step::Blind(_)) {
+                    plays("Attempt::edit_blind");
+                    attempt.edit_blind(self.item, &edit)?;
+                } else {
+                    plays("Attempt::edit");
+                    attempt.edit(self.item, &edit)?;
+                }
                 Some((Does::Edit(of), None))
             }
         })

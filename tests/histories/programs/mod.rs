@@ -9,7 +9,7 @@ use crate::harness::engine::{Asked, Engine, Step, store};
 use crate::harness::faults::{Applied, Broken, Touched, network_that_breaks};
 use crate::harness::total::Total;
 use kinds::{KINDS, key_of};
-use plan::{Op, Program, Row};
+use plan::{Program, Row};
 use play::{LEADERS, LEASES, Own, Player, RECORDS};
 use rows::{Ended, ends_at};
 use serde_json::{Value, json};
@@ -42,23 +42,8 @@ struct Programs {
 
 /// The rows that a program names.
 fn rows_of(program: &Program) -> Vec<Row> {
-    let of_op = |op: &Op| match op {
-        Op::Get(row)
-        | Op::List(row, _)
-        | Op::Create(row, _)
-        | Op::Update(row, _)
-        | Op::UpdateAt(row, _)
-        | Op::DeleteAt(row)
-        | Op::Delete(row)
-        | Op::Edit(row, _)
-        | Op::OneShots(row, _)
-        | Op::Lease(plan::LeaseOp::WhileHeld(row)) => vec![*row],
-        Op::GetMany(rows) => rows.clone(),
-        Op::Transact(of) | Op::Once(_, of) => of.rows.iter().map(|(row, ..)| *row).collect(),
-        Op::Lease(_) | Op::Newest(_) => Vec::new(),
-    };
     let rows: BTreeSet<_> =
-        program.clients.iter().flat_map(|client| &client.tasks).flat_map(|task| of_op(&task.op)).collect();
+        program.clients.iter().flat_map(|client| &client.tasks).flat_map(|task| task.op.rows()).collect();
     // A listing shows both rows of its partition.
     let kinds: BTreeSet<_> = rows.iter().map(|row| row.kind).collect();
     kinds.into_iter().flat_map(|kind| [0, 1].map(|key| Row { kind, key })).collect()

@@ -74,6 +74,27 @@ pub enum Op {
     Newest(NewestOp),
 }
 
+impl Op {
+    /// The rows that it names.
+    pub fn rows(&self) -> Vec<Row> {
+        match self {
+            Op::Get(row)
+            | Op::List(row, _)
+            | Op::Create(row, _)
+            | Op::Update(row, _)
+            | Op::UpdateAt(row, _)
+            | Op::DeleteAt(row)
+            | Op::Delete(row)
+            | Op::Edit(row, _)
+            | Op::OneShots(row, _)
+            | Op::Lease(LeaseOp::WhileHeld(row)) => vec![*row],
+            Op::GetMany(rows) => rows.clone(),
+            Op::Transact(of) | Op::Once(_, of) => of.rows.iter().map(|(row, ..)| *row).collect(),
+            Op::Lease(_) | Op::Newest(_) => Vec::new(),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug)]
 pub struct Listing {
     pub by_index: bool,
