@@ -2,6 +2,7 @@
 
 use crate::error::InvalidValue;
 use std::borrow::Cow;
+use std::cmp::Ordering;
 use std::fmt;
 
 /// The most significant digits of a number.
@@ -124,6 +125,22 @@ impl Digits {
     }
 }
 
+/// Compares two texts of numbers by their values, exactly. A text that is no number counts as 0.
+pub(crate) fn compare(one: &str, other: &str) -> Ordering {
+    let [one, other] = [one, other].map(|text| Digits::parse(text).unwrap_or(Digits::ZERO));
+    let sign = |number: &Digits| match (number.significant.is_empty(), number.negative) {
+        (true, _) => 0,
+        (false, true) => -1,
+        (false, false) => 1,
+    };
+    let magnitude = |number: &Digits| (length(&number.significant) + number.exponent, number.significant.clone());
+    let signs = sign(&one).cmp(&sign(&other));
+    signs.then_with(|| match one.negative {
+        true => magnitude(&other).cmp(&magnitude(&one)),
+        false => magnitude(&one).cmp(&magnitude(&other)),
+    })
+}
+
 impl fmt::Display for Digits {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.significant.is_empty() {
@@ -190,6 +207,18 @@ impl fmt::Display for Number {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn numbers_are_compared_by_value_whatever_their_texts() {
+        let ascending =
+            ["-1e60", "-10", "-9.5", "-9", "-1e-9", "0", "1e-130", "0.5", "9", "9.25", "9.5", "10", "9e37", "1e125"];
+        for (index, one) in ascending.iter().enumerate() {
+            for (at, other) in ascending.iter().enumerate() {
+                assert_eq!(compare(one, other), index.cmp(&at), "{one} {other}");
+            }
+        }
+        assert_eq!((compare("10", "1e1"), compare("-0", "0.0")), (Ordering::Equal, Ordering::Equal));
+    }
 
     #[test]
     fn a_number_is_whole_or_between_two_whole_numbers_in_any_notation() {

@@ -2,11 +2,12 @@
 
 use super::bounds::{Bounds, negative};
 use super::value;
-use crate::number::Number;
+use crate::number::{Number, compare};
 use crate::protocol::condition::{AddedNumber, Clauses, Demanded};
 use crate::version::{ItemVersion, Versioned};
 use aws_sdk_dynamodb::types::AttributeValue;
 use serde::Serialize;
+use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
 /// A change that depends on the old item only through conditions: it adds to numbers within bounds, sets values and
@@ -115,6 +116,9 @@ impl Edit {
             self.invalid = Some("only a whole amount has whole bounds: use Bounds::Before".to_owned());
             [negative(&by), negative(&by)]
         });
+        if compare(&low, &high) == Ordering::Greater {
+            self.invalid = Some(format!("{}: no number is within the bounds of the add", path.join(".")));
+        }
         self.clauses.numbers.push(AddedNumber { path, by: by.to_string(), low, high });
         self
     }

@@ -5,10 +5,11 @@ use super::edit::{Bands, Edit};
 use super::value;
 use crate::error::Failure;
 use crate::layout::Layout;
-use crate::number::{MAX_DIGITS, Number};
+use crate::number::{MAX_DIGITS, Number, compare};
 use crate::protocol::condition::{AddedNumber, Clauses, Demanded};
 use crate::protocol::item::Attributes;
 use aws_sdk_dynamodb::types::AttributeValue;
+use std::cmp::Ordering;
 use std::mem;
 use std::ops::RangeInclusive;
 
@@ -77,14 +78,21 @@ impl Edit {
             let by = self.number(*number).unwrap_or_default();
             let current = attributes.and_then(|item| number_at(item, &numbers[*number].path));
             let next = current.and_then(|current| sum(current, by));
-            let is_next = |(range, _): &&(RangeInclusive<i64>, AttributeValue)| contains(range, next);
-            let Some((range, value)) = ranges.iter().find(is_next).or(ranges.last()) else {
-                return Err(invalid(format!("{attribute} has no bands")));
+            let too_long =
+                || invalid(format!("{attribute} has bands whose numbers need more than {MAX_DIGITS} digits"));
+            // DynamoDB refuses bounds that no number keeps.
+            let mut possible = Vec::with_capacity(ranges.len());
+            for (range, value) in ranges {
+                let ends = before(*range.start(), by).zip(before(*range.end(), by)).ok_or_else(too_long)?;
+                let narrowed = narrowed(&clauses.numbers[*number], ends.0, ends.1);
+                possible.extend(narrowed.map(|narrowed| (range, value, narrowed)));
+            }
+            let guessed =
+                possible.iter().position(|(range, ..)| contains(range, next)).or(possible.len().checked_sub(1));
+            let Some((_, value, narrowed)) = guessed.map(|guessed| possible.swap_remove(guessed)) else {
+                return Err(invalid(format!("{attribute} has no band with a number within the bounds of the add")));
             };
-            let (Some(low), Some(high)) = (before(*range.start(), by), before(*range.end(), by)) else {
-                return Err(invalid(format!("{attribute} has bands whose numbers need more than {MAX_DIGITS} digits")));
-            };
-            narrow(&mut clauses.numbers[*number], low, high);
+            clauses.numbers[*number] = narrowed;
             clauses.stamps.push((attribute.clone(), value.clone()));
         }
         let set = clauses.set.iter().map(|(path, value)| (path.as_slice(), value));
@@ -197,17 +205,15 @@ fn whole(text: &str) -> Option<i128> {
     Number::parse(text)?.to_whole()
 }
 
-/// Demands a number from `low` to `high` too. A bound that is narrower stays, also with decimals and beyond 38 digits.
-fn narrow(number: &mut AddedNumber, low: i128, high: i128) {
-    let is_below = |bound: &str| floor_and_ceiling(bound).map_or(bound.starts_with('-'), |(floor, _)| floor < low);
-    let is_above =
-        |bound: &str| floor_and_ceiling(bound).map_or(!bound.starts_with('-'), |(_, ceiling)| high < ceiling);
-    if is_below(&number.low) {
-        number.low = low.to_string();
-    }
-    if is_above(&number.high) {
-        number.high = high.to_string();
-    }
+/// The number with the narrower of both bounds at either end. `None` if no number is within all of them.
+fn narrowed(number: &AddedNumber, low: i128, high: i128) -> Option<AddedNumber> {
+    let narrower = |own: &String, other: i128, order| {
+        let other = other.to_string();
+        if compare(own, &other) == order { other } else { own.clone() }
+    };
+    let low = narrower(&number.low, low, Ordering::Less);
+    let high = narrower(&number.high, high, Ordering::Greater);
+    (compare(&low, &high) != Ordering::Greater).then(|| AddedNumber { low, high, ..number.clone() })
 }
 
 /// Two paths of which one is the other, or leads to it. `DynamoDB` refuses an update of both.
@@ -318,17 +324,17 @@ mod tests {
     fn bands_leave_a_bound_that_is_narrower_than_theirs() {
         let bounds = |low: &str, high: &str| {
             let [low, high] = [low, high].map(|text| Number::parse(text).expect("a number"));
-            let add = Edit::add("n", -1, Bounds::Before(low, high)).bands("state", "n", [(0..=9, "open")]);
-            let AddedNumber { low, high, .. } =
-                add.resolve(Table::<Counter>::LAYOUT, None).expect("valid").numbers.remove(0);
-            (low, high)
+            let bands = [(-9..=-1, "below"), (0..=9, "open"), (50..=59, "above")];
+            let add = Edit::add("n", -1, Bounds::Before(low, high)).bands("state", "n", bands);
+            let AddedNumber { low, high, .. } = add.resolve(Table::<Counter>::LAYOUT, None).ok()?.numbers.remove(0);
+            Some((low, high))
         };
-        let is = |low: &str, high: &str| (low.to_owned(), high.to_owned());
-        assert_eq!(bounds("-5", "50.5"), is("1", "10"), "the bands are narrower");
+        let is = |low: &str, high: &str| Some((low.to_owned(), high.to_owned()));
+        assert_eq!(bounds("-5", "50.5"), is("1", "10"), "the last band with a number within the bounds is guessed");
         assert_eq!(bounds("1.5", "9.5"), is("1.5", "9.5"));
         assert_eq!(bounds("0.5", "10.5"), is("1", "10"));
-        assert_eq!(bounds("-1e60", "1e60"), is("1", "10"));
-        assert_eq!(bounds("1e60", "1e61").0, Number::parse("1e60").expect("a number").as_str(), "no number is in both");
+        assert_eq!(bounds("-1e60", "1e60"), is("51", "60"));
+        assert_eq!([bounds("1e60", "1e61"), bounds("12", "20"), bounds("9", "8.5")], [None, None, None]);
     }
 
     #[test]

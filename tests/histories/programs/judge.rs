@@ -1,7 +1,7 @@
 //! Judges what the clients of a program were told: by the states that the rows really had, and, without these, by a judge
 //! that knows no Fencepost.
 
-use super::edits::{Clause, Edit};
+use super::edits::{Clause, Edit, Path};
 use super::kinds::KINDS;
 use super::plan::{Op, Row};
 use super::rows::{Ended, Facts, Rows, State, breaks_the_row};
@@ -167,7 +167,7 @@ impl Ended {
                 if rests && before != look.item.as_ref() {
                     return Some(format!("applied to another state than the decision saw, {:?}", look.row));
                 }
-                if !rows.shows(look, (*began, effect.applied.time)) {
+                if !note.op.is_blind(look.row) && !rows.shows(look, (*began, effect.applied.time)) {
                     return Some(format!("decided on an old state of {:?}", look.row));
                 }
             }
@@ -224,7 +224,7 @@ impl Ended {
                     "Fenced" => true,
                     "Rejected" => was_denied || has("PlayLarge"),
                     "TooLarge" => has("PlayLarge"),
-                    "InvalidRecord" => note.is_odd || changes_twice(note),
+                    "InvalidRecord" => note.is_odd || changes_twice(&note.op),
                     "InvalidTransaction" => matches!(note.op, Op::Transact(_) | Op::Once(..)),
                     "EditRefused" => matches!(note.op, Op::Transact(_) | Op::Once(..)),
                     _ => false,
@@ -320,14 +320,11 @@ fn op_of(does: &Does, look: Option<Item>) -> Option<register::Op<Val>> {
 }
 
 /// Whether an edit changes a value twice, which is refused.
-fn changes_twice(note: &Note) -> bool {
-    let edits = note.decisions.iter().flat_map(|one| &one.does);
-    edits.filter_map(|(_, does)| if let Does::Edit(edit) = does { Some(edit) } else { None }).any(|edit| {
+fn changes_twice(op: &Op) -> bool {
+    op.edits().into_iter().any(|edit| {
         let paths: Vec<_> = edit.clauses.iter().filter_map(Clause::writes).collect();
-        paths
-            .iter()
-            .enumerate()
-            .any(|(at, one)| paths[at + 1..].iter().any(|other| one.starts_with(other) || other.starts_with(one)))
+        let overlap = |one: &Path, other: &Path| one.starts_with(other) || other.starts_with(one);
+        paths.iter().enumerate().any(|(at, one)| paths[at + 1..].iter().any(|other| overlap(one, other)))
     })
 }
 

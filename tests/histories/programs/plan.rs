@@ -75,6 +75,21 @@ pub enum Op {
 }
 
 impl Op {
+    /// The edits in it.
+    pub fn edits(&self) -> Vec<&Edit> {
+        match self {
+            Op::Edit(_, edit) => vec![edit],
+            Op::Transact(of) | Op::Once(_, of) => of.rows.iter().filter_map(|(.., step)| step.edit()).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Whether it edits this row and says that the conditions of the edit suffice.
+    pub fn is_blind(&self, row: Row) -> bool {
+        let (Op::Transact(of) | Op::Once(_, of)) = self else { return false };
+        of.rows.iter().any(|(of, _, _, step)| *of == row && matches!(step, Step::Blind(_)))
+    }
+
     /// The rows that it names.
     pub fn rows(&self) -> Vec<Row> {
         match self {
@@ -157,6 +172,12 @@ pub enum Step {
     Edit(Edit),
     /// An edit whose own conditions suffice.
     Blind(Edit),
+}
+
+impl Step {
+    fn edit(&self) -> Option<&Edit> {
+        if let Step::Edit(edit) | Step::Blind(edit) = self { Some(edit) } else { None }
+    }
 }
 
 #[derive(Clone, Debug)]
