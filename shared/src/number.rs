@@ -135,10 +135,8 @@ pub(crate) fn compare(one: &str, other: &str) -> Ordering {
     };
     let magnitude = |number: &Digits| (length(&number.significant) + number.exponent, number.significant.clone());
     let signs = sign(&one).cmp(&sign(&other));
-    signs.then_with(|| match one.negative {
-        true => magnitude(&other).cmp(&magnitude(&one)),
-        false => magnitude(&one).cmp(&magnitude(&other)),
-    })
+    let [less, more] = if one.negative { [&other, &one] } else { [&one, &other] };
+    signs.then_with(|| magnitude(less).cmp(&magnitude(more)))
 }
 
 impl fmt::Display for Digits {

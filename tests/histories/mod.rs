@@ -1,6 +1,5 @@
 //! Seeded histories: clients race under every fault, and afterwards nothing may contradict their answers.
 
-mod attempts;
 mod devices;
 mod history;
 mod item;

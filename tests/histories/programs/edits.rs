@@ -77,14 +77,13 @@ impl Edit {
                     };
                     let by: BigDecimal = by.parse().expect("a number");
                     let after = &before + &by;
+                    let whole = |low: i64, high: i64| (BigDecimal::from(low)..=BigDecimal::from(high)).contains(&after);
                     let is_within = match within {
-                        Within::Any => BigDecimal::from(i64::MIN) <= after && after <= BigDecimal::from(i64::MAX),
-                        Within::Result(low, high) => {
-                            BigDecimal::from(*low) <= after && after <= BigDecimal::from(*high)
-                        }
+                        Within::Any => whole(i64::MIN, i64::MAX),
+                        Within::Result(low, high) => whole(*low, *high),
                         Within::Before(low, high) => {
                             let [low, high] = [low, high].map(|text| text.parse::<BigDecimal>().expect("a number"));
-                            low <= before && before <= high
+                            (low..=high).contains(&before)
                         }
                     };
                     if !is_within {
@@ -105,7 +104,7 @@ impl Edit {
                 Clause::Stamp(name, value) => set(&mut next, std::slice::from_ref(name), canonical(value)),
                 Clause::Bands(name, path, up_to, low, high) => {
                     let after = number(value_at(&next, path));
-                    let value = if after.is_some_and(|after| after <= BigDecimal::from(*up_to)) { low } else { high };
+                    let value = if after.is_some_and(|after| after <= *up_to) { low } else { high };
                     set(&mut next, std::slice::from_ref(name), canonical(value));
                 }
                 Clause::OnlyIf(path, value) => demand(value_at(item, path) == Some(&canonical(value)), &mut whys),

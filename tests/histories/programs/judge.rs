@@ -52,7 +52,7 @@ impl Ended {
             let mine: Vec<_> = effects.iter().filter(|effect| effect.applied.op == note.number).collect();
             found.extend(self.check(note, &mine, &rows).map(|why| format!("{why}: {note:?}")));
         }
-        found.extend(self.rows.iter().flat_map(|row| breaks_the_row(*row, &rows.0[row])));
+        found.extend(self.rows.iter().filter_map(|row| breaks_the_row(*row, &rows.0[row])));
         found.extend(self.breaks_a_key(&effects));
         found
     }
@@ -177,12 +177,10 @@ impl Ended {
                 return Some(format!("told a version that it did not make, {row:?} {at:?}"));
             }
         }
-        if told.outcome == Outcome::Refused
-            && let Some(last) = decisions.last().filter(|_| told.shown.is_empty())
-        {
-            if let Some(look) = last.looks.iter().find(|look| look.is_certain && !rows.shows(look, during)) {
-                return Some(format!("refused or kept by an old state of {:?}", look.row));
-            }
+        let last = decisions.last().filter(|_| told.outcome == Outcome::Refused && told.shown.is_empty());
+        let old = last.and_then(|last| last.looks.iter().find(|look| look.is_certain && !rows.shows(look, during)));
+        if let Some(look) = old {
+            return Some(format!("refused or kept by an old state of {:?}", look.row));
         }
         // An edit may show later changes too, but never more than there were when it ended.
         let untrue = told.shown.iter().find(|shown| !rows.shows(shown, during));
@@ -220,8 +218,7 @@ impl Ended {
                 let kind = failure.split([' ', '{']).next().unwrap_or_default();
                 let was_denied = sent.iter().any(|sent| sent.fault == Some(Fault::Denied));
                 let may_be = match kind {
-                    "Contention" | "Unavailable" => true,
-                    "Fenced" => true,
+                    "Contention" | "Unavailable" | "Fenced" => true,
                     "Rejected" => was_denied || has("PlayLarge"),
                     "TooLarge" => has("PlayLarge"),
                     "InvalidRecord" => note.is_odd || changes_twice(&note.op),

@@ -65,6 +65,8 @@ pub enum Op {
     DeleteAt(Row),
     Delete(Row),
     Edit(Row, Edit),
+    /// The edit, or the change if the item refuses it, as the routes of `http` do.
+    EditOrUpdate(Row, Edit, Change),
     /// So many processes that each edit once, at a version that their caller names.
     OneShots(Row, u32),
     Transact(Transaction),
@@ -78,7 +80,7 @@ impl Op {
     /// The edits in it.
     pub fn edits(&self) -> Vec<&Edit> {
         match self {
-            Op::Edit(_, edit) => vec![edit],
+            Op::Edit(_, edit) | Op::EditOrUpdate(_, edit, _) => vec![edit],
             Op::Transact(of) | Op::Once(_, of) => of.rows.iter().filter_map(|(.., step)| step.edit()).collect(),
             _ => Vec::new(),
         }
@@ -101,6 +103,7 @@ impl Op {
             | Op::DeleteAt(row)
             | Op::Delete(row)
             | Op::Edit(row, _)
+            | Op::EditOrUpdate(row, ..)
             | Op::OneShots(row, _)
             | Op::Lease(LeaseOp::WhileHeld(row)) => vec![*row],
             Op::GetMany(rows) => rows.clone(),
@@ -294,11 +297,11 @@ impl Plan {
             }
             3 => Op::List(row, self.listing()),
             4..=6 => Op::Create(row, self.rng.u64(..)),
-            7..=9 => Op::Update(row, self.change()),
             10 => Op::UpdateAt(row, self.change()),
             11 => Op::DeleteAt(row),
             12 => Op::Delete(row),
-            13..=17 => Op::Edit(row, self.edit(row)),
+            13..=16 => Op::Edit(row, self.edit(row)),
+            17 => Op::EditOrUpdate(row, self.edit(row), self.change()),
             18 if self.chance(4) => Op::OneShots(row, self.rng.u32(2..90)),
             18..=24 => Op::Transact(self.transaction()),
             25 | 26 => Op::Once(self.rng.u8(..2), self.transaction()),

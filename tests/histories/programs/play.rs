@@ -27,6 +27,9 @@ use tokio::time::Instant;
 
 pub type Scene = scene::Scene<Own, Note>;
 
+/// The versions that a decision makes.
+type Made = Vec<(Row, ItemVersion)>;
+
 pub const LEASES: &str = "PlayLeases";
 pub const LEADERS: &str = "PlayLeaders";
 pub const RECORDS: &str = "PlayRecords";
@@ -187,6 +190,7 @@ impl Player {
             | Op::DeleteAt(row)
             | Op::Delete(row)
             | Op::Edit(row, _)
+            | Op::EditOrUpdate(row, ..)
             | Op::OneShots(row, _) => KINDS[row.kind].perform(self, task, *row, call, noted).await,
         }
     }
@@ -234,13 +238,12 @@ impl Player {
 
     /// One decision: the versions that it makes.
     fn decide(
-        &self,
         of: &Transaction,
         items: &[Box<dyn InAttempt>],
         lease: Option<Item<FencingToken>>,
         attempt: &mut Attempt,
         noted: &Noted<'_>,
-    ) -> Result<(u64, Vec<(Row, ItemVersion)>), Error<()>> {
+    ) -> Result<(u64, Made), Error<()>> {
         let (id, mut looks, mut does, mut made) = (noted.next(), Vec::new(), Vec::new(), Vec::new());
         for ((_, _, looks_too, step), item) in of.rows.iter().zip(items) {
             if *looks_too {
@@ -268,7 +271,7 @@ impl Player {
         noted.own.plays("Store::transact_with_retry");
         noted.own.plays("Store::in_call");
         let store = self.store.in_call(call);
-        let done = store.transact_with_retry(reads, |attempt| self.decide(of, &items, lease, attempt, noted)).await;
+        let done = store.transact_with_retry(reads, |attempt| Self::decide(of, &items, lease, attempt, noted)).await;
         match done {
             Ok((id, made)) => Told { decision: Some(id), made, ..Told::of(Outcome::Applied) },
             Err(Error::Refused(())) => Told::of(Outcome::Refused),
@@ -284,7 +287,7 @@ impl Player {
         let claim = IdempotencyClaim::new(&["play", &self.client.scene.name, &claim.to_string()], &["payload"]);
         let records = self.store.idempotency::<Receipt>(RECORDS).in_call(call);
         let receipt = |attempt: &mut Attempt| {
-            let (id, _) = self.decide(of, &items, lease, attempt, noted)?;
+            let (id, _) = Self::decide(of, &items, lease, attempt, noted)?;
             let mut draw = Draw::new(id);
             let receipt = Receipt {
                 id,

@@ -25,6 +25,7 @@ macro_rules! subjects {
         $(
             #[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
             $(#[$of_type])*
+            #[allow(clippy::struct_field_names, reason = "the names of the fields are those of the attributes")]
             pub struct $name { by: u64, n: f64, $($(#[$of_field])* $field: $type),* }
 
             impl Subject for $name {
@@ -71,7 +72,7 @@ const RENAMED: Names = Names::DEFAULT
 
 subjects! {
     #[record(key = "id")]
-    Plain "S" {}
+    Plain "S" { note: Option<i64> }
     #[record(key = "id")]
     Texts "S" { text: String, other: Option<String>, letter: char }
     #[record(key = "id")]

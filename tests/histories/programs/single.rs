@@ -8,6 +8,7 @@ use super::records::{ByN, SortedText, Subject};
 use super::told::{Does, Outcome, Shown, Told};
 use super::writing::edit_of;
 use fencepost::lease::{LeaseTerms, Unfinished};
+use fencepost::testing::edit_or_update;
 use fencepost::{
     Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, NotEdited, Sort, Table, UpdateError,
     VersionError, Versioned,
@@ -43,23 +44,7 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
             let done = table.update_with_retry(key, |now| changed(row, now, *change, noted)).await;
             updated(row, *change, done)
         }
-        Op::Lease(_) => {
-            plays("Leases::while_held");
-            let leases = player.store.leases(LEASES).with_clock_skew(Duration::from_mins(10)).in_call(call);
-            let (lease_key, holder) = (&*player.client.scene.name, format!("client {}", player.client.number));
-            let change = Change { draw: None, answer: Answer::Change };
-            let work = async |token: FencingToken| {
-                let done = table.fenced_by(&token).update_with_retry(key, |now| changed(row, now, change, noted)).await;
-                updated(row, change, done)
-            };
-            match leases.while_held(lease_key, &holder, LeaseTerms::default(), work).await {
-                Ok(told) => told,
-                Err(Error::Refused(Unfinished::Held(_))) => Told::of(Outcome::Refused),
-                // The work was dropped.
-                Err(Error::Refused(_)) => Told::of(Outcome::Dropped),
-                Err(Error::Failed(failure)) => failure.into(),
-            }
-        }
+        Op::Lease(_) => while_held(player, &table, row, call, noted).await,
         Op::UpdateAt(_, change) => {
             let Some(at) = known(player, &table, row).await else { return Told::of(Outcome::Refused) };
             plays("Table::update_at_version");
@@ -106,6 +91,16 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
             noted.decided(id, Vec::new(), vec![(row, Does::Edit(of))]);
             edited(row, id, table.edit(key, &edit).await)
         }
+        Op::EditOrUpdate(_, of, change) => {
+            let id = noted.next();
+            let (of, edit) = edit_of::<T>(of, None, id, noted);
+            noted.decided(id, Vec::new(), vec![(row, Does::Edit(of))]);
+            match edit_or_update(&table, &key, &edit, |now| changed(row, now, *change, noted)).await {
+                // It was the edit, the update, or a decision to keep the item.
+                Ok(now) => Told { shown: vec![shown(row, Some(&now))], ..Told::of(Outcome::Applied) },
+                Err(error) => updated::<T>(row, *change, Err(error)),
+            }
+        }
         _ => {
             plays("Table::get");
             match table.get(key).await {
@@ -113,6 +108,26 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
                 Err(failure) => failure.into(),
             }
         }
+    }
+}
+
+/// Updates the item under the token of a lease, while the lease is held.
+async fn while_held<T: Subject>(player: &Player, table: &Table<T>, row: Row, call: &Call, noted: &Noted<'_>) -> Told {
+    let key = player.key(row);
+    noted.own.plays("Leases::while_held");
+    let leases = player.store.leases(LEASES).with_clock_skew(Duration::from_mins(10)).in_call(call);
+    let (lease_key, holder) = (&*player.client.scene.name, format!("client {}", player.client.number));
+    let change = Change { draw: None, answer: Answer::Change };
+    let work = async |token: FencingToken| {
+        let done = table.fenced_by(&token).update_with_retry(key, |now| changed(row, now, change, noted)).await;
+        updated(row, change, done)
+    };
+    match leases.while_held(lease_key, &holder, LeaseTerms::default(), work).await {
+        Ok(told) => told,
+        Err(Error::Refused(Unfinished::Held(_))) => Told::of(Outcome::Refused),
+        // The work was dropped.
+        Err(Error::Refused(_)) => Told::of(Outcome::Dropped),
+        Err(Error::Failed(failure)) => failure.into(),
     }
 }
 
@@ -171,6 +186,9 @@ async fn known<T: Subject>(player: &Player, table: &Table<T>, row: Row) -> Optio
     }
 }
 
+/// A bound of a listing, with its name.
+type Bound = (&'static str, fn(KeyPart) -> Sort);
+
 async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: Listing, noted: &Noted<'_>) -> Told {
     let plays = |name| noted.own.plays(name);
     let key = player.key(row);
@@ -186,7 +204,7 @@ async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: Listi
     plays("Table::query");
     let mut query = table.query(key.partition());
     if let Some(sort) = key.sort() {
-        let bounds: [(&'static str, fn(KeyPart) -> Sort); 6] = [
+        let bounds: [Bound; 6] = [
             ("Sort::equal_to", Sort::equal_to),
             ("Sort::less_than", Sort::less_than),
             ("Sort::at_most", Sort::at_most),

@@ -66,7 +66,7 @@ pub fn edit_of<T: Subject>(
 ) -> (Edit, fencepost::Edit) {
     let plays = |name| noted.own.plays(name);
     let mut of = of.clone();
-    if !of.clauses.contains(&Clause::Changed) && id % 4 != 0 {
+    if !of.clauses.contains(&Clause::Changed) && !id.is_multiple_of(4) {
         of.clauses.push(Clause::Set(vec![T::ATTRIBUTES[0].to_owned()], json!({"N": id.to_string()})));
     }
     let mut edit = fencepost::Edit::default();
