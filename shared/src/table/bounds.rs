@@ -1,6 +1,8 @@
 //! [`Bounds`]: the demands of an add on its number.
 
-use crate::number::Number;
+use crate::number::{Number, compare};
+use crate::protocol::condition::AddedNumber;
+use std::cmp::Ordering;
 use std::ops::{RangeFrom, RangeFull, RangeInclusive};
 
 /// The range demanded of the number by an add.
@@ -62,4 +64,35 @@ pub(super) fn before(result: i64, by: i128) -> Option<i128> {
 pub(super) fn negative(number: &Number) -> String {
     let text = number.as_str();
     text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned)
+}
+
+/// The number with the narrower of both bounds at either end. `None` if no number is within all of them.
+pub(super) fn narrowed(number: &AddedNumber, low: i128, high: i128) -> Option<AddedNumber> {
+    let narrower = |own: &String, other: i128, order| {
+        let other = other.to_string();
+        if compare(own, &other) == order { other } else { own.clone() }
+    };
+    let low = narrower(&number.low, low, Ordering::Less);
+    let high = narrower(&number.high, high, Ordering::Greater);
+    (compare(&low, &high) != Ordering::Greater).then(|| AddedNumber { low, high, ..number.clone() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_band_narrows_the_bounds_of_its_number_and_never_widens_them() {
+        let bounds = |low: &str, high: &str| {
+            let (path, by) = (vec!["n".to_owned()], "1".to_owned());
+            let number = AddedNumber { path, by, low: low.to_owned(), high: high.to_owned() };
+            narrowed(&number, 1, 10).map(|number| (number.low, number.high))
+        };
+        let is = |low: &str, high: &str| Some((low.to_owned(), high.to_owned()));
+        assert_eq!(bounds("-5", "50.5"), is("1", "10"));
+        assert_eq!(bounds("1.5", "9.5"), is("1.5", "9.5"));
+        assert_eq!(bounds("0.5", "10.5"), is("1", "10"));
+        assert_eq!(bounds("-1e60", "1e60"), is("1", "10"));
+        assert_eq!([bounds("1e60", "1e61"), bounds("10.5", "20"), bounds("9", "8.5")], [None, None, None]);
+    }
 }

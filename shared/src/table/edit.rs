@@ -297,3 +297,10 @@ impl Edit {
         }
     }
 }
+
+/// Two paths of which one is the other, or leads to it. `DynamoDB` refuses an update of both.
+pub(super) fn overlap<'a>(paths: &[&'a [String]]) -> Option<[&'a [String]; 2]> {
+    let pairs =
+        paths.iter().enumerate().flat_map(|(index, one)| paths[index + 1..].iter().map(move |other| [*one, *other]));
+    pairs.into_iter().find(|[one, other]| one.starts_with(other) || other.starts_with(one))
+}

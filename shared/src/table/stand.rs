@@ -1,15 +1,14 @@
 //! [`Edit::resolve`]: the clauses of an edit for an item. [`Stand`]: how the item stands to the edit.
 
-use super::bounds::before;
-use super::edit::{Bands, Edit};
+use super::bounds::{before, narrowed};
+use super::edit::{Bands, Edit, overlap};
 use super::value;
 use crate::error::Failure;
 use crate::layout::Layout;
-use crate::number::{MAX_DIGITS, Number, compare};
-use crate::protocol::condition::{AddedNumber, Clauses, Demanded};
+use crate::number::{MAX_DIGITS, Number};
+use crate::protocol::condition::{Clauses, Demanded};
 use crate::protocol::item::Attributes;
 use aws_sdk_dynamodb::types::AttributeValue;
-use std::cmp::Ordering;
 use std::mem;
 use std::ops::RangeInclusive;
 
@@ -205,24 +204,6 @@ fn whole(text: &str) -> Option<i128> {
     Number::parse(text)?.to_whole()
 }
 
-/// The number with the narrower of both bounds at either end. `None` if no number is within all of them.
-fn narrowed(number: &AddedNumber, low: i128, high: i128) -> Option<AddedNumber> {
-    let narrower = |own: &String, other: i128, order| {
-        let other = other.to_string();
-        if compare(own, &other) == order { other } else { own.clone() }
-    };
-    let low = narrower(&number.low, low, Ordering::Less);
-    let high = narrower(&number.high, high, Ordering::Greater);
-    (compare(&low, &high) != Ordering::Greater).then(|| AddedNumber { low, high, ..number.clone() })
-}
-
-/// Two paths of which one is the other, or leads to it. `DynamoDB` refuses an update of both.
-fn overlap<'a>(paths: &[&'a [String]]) -> Option<[&'a [String]; 2]> {
-    let pairs =
-        paths.iter().enumerate().flat_map(|(index, one)| paths[index + 1..].iter().map(move |other| [*one, *other]));
-    pairs.into_iter().find(|[one, other]| one.starts_with(other) || other.starts_with(one))
-}
-
 /// The value in the form of the one that it replaces: a list in place of a set is a set.
 fn as_stored(item: Option<&Attributes>, path: &[String], value: &AttributeValue) -> Result<AttributeValue, String> {
     let mut value = value.clone();
@@ -244,6 +225,8 @@ fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeVa
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::condition::AddedNumber;
+    use crate::table::Bounds;
     use crate::table::{Bounds, Record, Table};
     use serde::Serialize;
 
@@ -321,20 +304,17 @@ mod tests {
     }
 
     #[test]
-    fn bands_leave_a_bound_that_is_narrower_than_theirs() {
-        let bounds = |low: &str, high: &str| {
-            let [low, high] = [low, high].map(|text| Number::parse(text).expect("a number"));
-            let bands = [(-9..=-1, "below"), (0..=9, "open"), (50..=59, "above")];
-            let add = Edit::add("n", -1, Bounds::Before(low, high)).bands("state", "n", bands);
-            let AddedNumber { low, high, .. } = add.resolve(Table::<Counter>::LAYOUT, None).ok()?.numbers.remove(0);
-            Some((low, high))
+    fn a_band_in_which_the_bounds_leave_no_number_is_not_guessed() {
+        let take = |bands: &[(RangeInclusive<i64>, &str)]| {
+            let [low, high] = ["-3", "9.5"].map(|text| Number::parse(text).expect("a number"));
+            let edit = Edit::add("n", -6, Bounds::Before(low, high)).bands("state", "n", bands.iter().cloned());
+            edit.resolve(Table::<Counter>::LAYOUT, None).map(|clauses| clauses.stamps[0].1.clone())
         };
-        let is = |low: &str, high: &str| Some((low.to_owned(), high.to_owned()));
-        assert_eq!(bounds("-5", "50.5"), is("1", "10"), "the last band with a number within the bounds is guessed");
-        assert_eq!(bounds("1.5", "9.5"), is("1.5", "9.5"));
-        assert_eq!(bounds("0.5", "10.5"), is("1", "10"));
-        assert_eq!(bounds("-1e60", "1e60"), is("51", "60"));
-        assert_eq!([bounds("1e60", "1e61"), bounds("12", "20"), bounds("9", "8.5")], [None, None, None]);
+        let low = take(&[(-9..=5, "low"), (6..=99, "high")]).expect("a band");
+        assert_eq!(low, AttributeValue::S("low".to_owned()));
+        assert!(take(&[(6..=99, "high")]).expect_err("none").to_string().contains("has no band with a number within"));
+        let empty = Edit::add("n", 1, std::ops::RangeInclusive::new(5, 3)).resolve(Table::<Counter>::LAYOUT, None);
+        assert!(empty.expect_err("none").to_string().contains("no number is within the bounds"));
     }
 
     #[test]

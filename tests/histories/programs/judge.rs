@@ -1,9 +1,9 @@
 //! Judges what the clients of a program were told: by the states that the rows really had, and, without these, by a judge
 //! that knows no Fencepost.
 
+use super::catalog::{KINDS, Row};
 use super::edits::{Clause, Edit, Path};
-use super::kinds::KINDS;
-use super::plan::{Op, Row};
+use super::plan::Op;
 use super::rows::{Ended, Facts, Rows, State, breaks_the_row};
 use super::told::{Decision, Does, Note, Outcome, Shown};
 use super::values::Item;

@@ -1,38 +1,21 @@
-//! The kinds of items in programs, without their types.
+//! Plays the kinds of items, without their types.
 
-use super::plan::{Answer, Read, Row, Step, Task};
-use super::play::{Noted, Own, Player};
+use super::catalog::{Of, Row, item_of};
+use super::plan::{Answer, Read, Step, Task};
+use super::player::{Noted, Own, Player};
 use super::records::*;
 use super::single::perform;
-use super::told::{Does, Shown, Told};
-use super::values::{Draw, Item, canonical, json_of};
+use super::told::{Does, Shown, Told, shown};
 use super::writing::edit_of;
-use fencepost::{Attempt, Call, Deadline, Failure, ItemVersion, Key, KeyPart, Reads, Store, Versioned};
-use serde_json::{Value, json};
+use fencepost::{Attempt, Call, Deadline, Failure, Item, ItemVersion, Key, Reads, Store};
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
 
 pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// The item that holds this value. `None` if it cannot be stored.
-pub fn item_of<T: Subject>(value: &T) -> Option<Item> {
-    let attributes = value.encode().ok()?;
-    Some(attributes.iter().map(|(name, value)| (name.clone(), canonical(&json_of(value)))).collect())
-}
-
-/// A kind of items: all that a program needs to know of its type.
-pub trait Kind: Sync {
-    fn table(&self) -> &'static str;
-    /// The names of the key, and the kinds of its parts.
-    fn key(&self) -> (Vec<&'static str>, &'static str);
-    /// The names of the attributes that hold the number of a change and the number for adds.
-    fn by(&self) -> String;
-    fn number(&self) -> String;
-    fn expires_at(&self) -> Option<&'static str>;
-    /// The settings in words.
-    fn settings(&self) -> String;
-    fn sample(&self, draw: &mut Draw) -> Item;
+/// A kind of items that is played.
+pub trait Playable: Sync {
     fn perform<'a>(
         &self,
         player: &'a Player,
@@ -53,40 +36,7 @@ pub trait Kind: Sync {
     ) -> Boxed<'a, Option<String>>;
 }
 
-pub struct Of<T>(pub PhantomData<fn() -> T>);
-
-pub static KINDS: &[&dyn Kind] = all_subjects!(Of, [Flat]);
-
-/// The key of a row in its own form and in `DynamoDB`'s JSON. The rows of a table with a sort key share a partition.
-pub fn key_of(row: Row, scene: &str) -> (Key, Value) {
-    let (names, kinds) = KINDS[row.kind].key();
-    let number = i64::from(row.key) - 1;
-    let hashed = scene.bytes().fold(7u64, |hash, byte| hash.wrapping_mul(31).wrapping_add(u64::from(byte)));
-    let own = if kinds.len() == 1 { format!("{scene}-{number}") } else { scene.to_owned() };
-    let part = |kind: char, is_sort: bool| match (kind, is_sort) {
-        ('S', false) => (KeyPart::from(&own), json!({"S": own})),
-        ('S', true) => (KeyPart::from(format!("line {number}")), json!({"S": format!("line {number}")})),
-        ('N', false) => {
-            let number = i64::try_from(hashed % 1_000_000_000_000).expect("small") * 10 + number;
-            (KeyPart::from(number), json!({"N": number.to_string()}))
-        }
-        ('N', true) => (KeyPart::from(number), json!({"N": number.to_string()})),
-        (_, is_sort) => {
-            let bytes = if is_sort { vec![row.key] } else { own.clone().into_bytes() };
-            let json = json!({"B": aws_smithy_types::base64::encode(&bytes)});
-            (KeyPart::from(bytes), json)
-        }
-    };
-    let mut parts = kinds.chars().enumerate().map(|(at, kind)| part(kind, at == 1));
-    let (partition, partition_json) = parts.next().expect("a partition key");
-    match (parts.next(), &names[..]) {
-        (Some((sort, sort_json)), [one, two]) => {
-            (Key::from((partition, sort)), json!({*one: partition_json, *two: sort_json}))
-        }
-        (_, [one, ..]) => (Key::from(partition), json!({*one: partition_json})),
-        _ => unreachable!("a key has a name"),
-    }
-}
+pub static PLAYED: &[&dyn Playable] = all_subjects!(Of, [Flat]);
 
 /// An item in an attempt.
 pub trait InAttempt: Send + Sync {
@@ -105,7 +55,7 @@ pub trait InAttempt: Send + Sync {
 
 struct Handle<T> {
     row: Row,
-    item: fencepost::Item<T>,
+    item: Item<T>,
 }
 
 impl<T: Subject> InAttempt for Handle<T> {
@@ -186,45 +136,7 @@ impl<T: Subject> InAttempt for Handle<T> {
     }
 }
 
-pub fn shown<T: Subject>(row: Row, seen: Option<&Versioned<T>>) -> Shown {
-    let item = seen.map(|seen| item_of(&seen.value).expect("it was read"));
-    Shown { row, at: seen.map(|seen| seen.at), item, is_certain: true }
-}
-
-impl<T: Subject> Kind for Of<T> {
-    fn table(&self) -> &'static str {
-        T::TABLE
-    }
-
-    fn key(&self) -> (Vec<&'static str>, &'static str) {
-        ([Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten().collect(), T::KEY)
-    }
-
-    fn by(&self) -> String {
-        T::ATTRIBUTES[0].to_owned()
-    }
-
-    fn number(&self) -> String {
-        T::ATTRIBUTES[1].to_owned()
-    }
-
-    fn expires_at(&self) -> Option<&'static str> {
-        T::EXPIRES_AT
-    }
-
-    fn settings(&self) -> String {
-        format!("{:?}", T::SETTINGS)
-    }
-
-    fn sample(&self, draw: &mut Draw) -> Item {
-        let drawn = (0..1_000).find_map(|_| {
-            draw.is_odd = false;
-            let value = T::drawn(draw);
-            item_of(&value).filter(|_| !draw.is_odd)
-        });
-        drawn.unwrap_or_else(|| panic!("no value of {} can be stored", T::TABLE))
-    }
-
+impl<T: Subject> Playable for Of<T> {
     fn perform<'a>(
         &self,
         player: &'a Player,

@@ -1,7 +1,7 @@
 //! Plays leases, and tables where the newest instance wins.
 
 use super::plan::{LeaseOp, NewestOp};
-use super::play::{LEADERS, LEASES, Noted, Player};
+use super::player::{LEADERS, LEASES, Noted, Player};
 use super::records::Leader;
 use super::told::{Outcome, Told};
 use fencepost::lease::{Acquired, LeaseTerms};

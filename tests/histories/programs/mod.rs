@@ -8,9 +8,10 @@ use super::scene::{Scene, TTL, work_together};
 use crate::harness::engine::{Asked, Engine, Step, store};
 use crate::harness::faults::{Applied, Broken, Touched, network_that_breaks};
 use crate::harness::total::Total;
-use kinds::{KINDS, key_of};
-use plan::{Program, Row};
-use play::{LEADERS, LEASES, Own, Player, RECORDS};
+use catalog::{KINDS, Row, key_of};
+use kinds::PLAYED;
+use plan::Program;
+use player::{LEADERS, LEASES, Own, Player, RECORDS, Scene as Stage};
 use rows::{Ended, ends_at};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,12 +21,14 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
+mod catalog;
 mod edits;
 mod judge;
 mod kinds;
 mod leases;
 mod plan;
 mod play;
+mod player;
 mod records;
 mod rows;
 mod single;
@@ -101,7 +104,7 @@ impl Programs {
             let by = ended.left_whole(*row);
             ended
                 .not_read_back
-                .extend(KINDS[row.kind].reads_back(&calm, *row, key_of(*row, &scene.name).0, by, &scene).await);
+                .extend(PLAYED[row.kind].reads_back(&calm, *row, key_of(*row, &scene.name).0, by, &scene).await);
         }
         Programs { ended, played: std::mem::take(&mut *scene.played.lock().expect("no panic")) }
     }
@@ -184,7 +187,7 @@ impl History for Programs {
 }
 
 /// Removes rows that have ended.
-async fn act_as_ttl(scene: Arc<play::Scene>, rows: Vec<Row>, every: u64) {
+async fn act_as_ttl(scene: Arc<Stage>, rows: Vec<Row>, every: u64) {
     loop {
         sleep(Duration::from_millis(1 + scene.network.below(every))).await;
         for row in &rows {

@@ -1,26 +1,13 @@
 //! A program: a seed and the operations of its clients. It knows no type and no method of Fencepost, so that another
 //! surface needs another interpreter and no other program.
 
+use super::catalog::{KINDS, Row};
 use super::edits::{Clause, Edit, Within};
-use super::kinds::KINDS;
 use super::values::Draw;
 use crate::histories::scene::{STORM, rates};
 use fencepost_test::Rates;
 use serde_json::{Value, json};
 use std::fmt;
-
-/// The row with this key in the table of this kind.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Row {
-    pub kind: usize,
-    pub key: u8,
-}
-
-impl fmt::Debug for Row {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}#{}", KINDS[self.kind].table(), self.key)
-    }
-}
 
 /// A program.
 #[derive(Clone)]

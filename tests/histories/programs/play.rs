@@ -1,101 +1,22 @@
 //! Plays a program on the public surface of the crate. What a client did and what it was told goes into [`Note`]s.
 
+use super::catalog::KINDS;
 use super::edits::{Clause, Edit, Within};
-use super::kinds::{InAttempt, KINDS, item_of, key_of};
-use super::plan::{self, Answer, Change, LeaseOp, Op, Row, Task, Transaction};
-use super::records::Subject;
-use super::told::{Decision, Does, Note, Outcome, Shown, Told};
+use super::kinds::{InAttempt, PLAYED};
+use super::plan::{Answer, LeaseOp, Op, Task, Transaction};
+use super::player::{Made, Noted, Own, Player, RECORDS};
+use super::told::{Note, Outcome, Told};
 use super::values::{Draw, Drawn, Odd};
 use crate::harness::faults::Freezing;
-use crate::histories::scene::{self, Begun, with_few_attempts};
-use fencepost::lease::Lease;
-use fencepost::{
-    Attempt, Call, Deadline, Error, FencingToken, IdempotencyClaim, IdempotencyError, Item, ItemVersion, Key, Reads,
-    Store, Table,
-};
+use crate::histories::scene::Begun;
+use fencepost::{Attempt, Call, Deadline, Error, FencingToken, IdempotencyClaim, IdempotencyError, Item, Reads};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use std::any::Any;
-use std::collections::{BTreeMap, HashMap};
 use std::pin::pin;
-use std::sync::atomic::AtomicU64;
-use std::sync::atomic::Ordering::Relaxed;
-use std::sync::{Arc, Mutex};
+use std::sync::Mutex;
 use std::task::Poll;
 use std::time::Duration;
 use tokio::time::Instant;
-
-pub type Scene = scene::Scene<Own, Note>;
-
-/// The versions that a decision makes.
-type Made = Vec<(Row, ItemVersion)>;
-
-pub const LEASES: &str = "PlayLeases";
-pub const LEADERS: &str = "PlayLeaders";
-pub const RECORDS: &str = "PlayRecords";
-
-/// The state that the clients of a program share.
-#[derive(Default)]
-pub struct Own {
-    /// The number of the next decision. No two have the same one.
-    decisions: AtomicU64,
-    /// The whole value that a decision leaves in a row.
-    pub values: Mutex<HashMap<(Row, u64), Box<dyn Any + Send>>>,
-    /// How often each operation and option was played.
-    pub played: Mutex<BTreeMap<&'static str, usize>>,
-}
-
-impl Own {
-    pub fn plays(&self, name: &'static str) {
-        *self.played.lock().expect("no panic").entry(name).or_default() += 1;
-    }
-}
-
-/// The notes on one operation while it is under way.
-pub struct Noted<'a> {
-    pub own: &'a Own,
-    decisions: Mutex<Vec<Decision>>,
-    pub is_odd: Mutex<bool>,
-}
-
-impl Noted<'_> {
-    pub fn next(&self) -> u64 {
-        1_000 + self.own.decisions.fetch_add(1, Relaxed)
-    }
-
-    pub fn decided(&self, id: u64, looks: Vec<Shown>, does: Vec<(Row, Does)>) {
-        self.decisions.lock().expect("no panic").push(Decision { id, looks, does });
-    }
-
-    /// The item of this value, which a decision leaves.
-    pub fn made<T: Subject>(&self, row: Row, value: &T) -> Does {
-        self.own.values.lock().expect("no panic").insert((row, value.by()), Box::new(value.clone()));
-        item_of(value).map_or(Does::Impossible, Does::Write)
-    }
-
-    pub fn drawn<T: Subject>(&self, seed: u64, by: u64) -> T {
-        let mut draw = Draw::new(seed);
-        let value = T::drawn(&mut draw);
-        *self.is_odd.lock().expect("no panic") |= draw.is_odd;
-        value.with(by, draw.small())
-    }
-
-    pub fn changed<T: Subject>(&self, change: Change, now: &T, by: u64) -> T {
-        match change.draw {
-            Some(seed) => self.drawn(seed, by),
-            None => now.clone().with(by, u32::try_from(by % 12).expect("small")),
-        }
-    }
-}
-
-/// One client at work.
-pub struct Player {
-    pub client: scene::Client<Own, Note>,
-    pub store: Store,
-    remembers: bool,
-    known: Mutex<BTreeMap<Row, ItemVersion>>,
-    pub lease: Mutex<Option<Lease>>,
-}
 
 /// Polls the future so often, and drops it if it is not done then.
 async fn dropped_after<F: Future>(polls: u32, future: F) -> Option<F::Output> {
@@ -113,15 +34,6 @@ async fn dropped_after<F: Future>(polls: u32, future: F) -> Option<F::Output> {
 }
 
 impl Player {
-    pub fn new(scene: &Arc<Scene>, number: u64, of: &plan::Client) -> Self {
-        let client = scene::Client::new(scene, &scene.network, number);
-        let store = client.open();
-        scene.plays("Store::with_time_limit");
-        let store = store.with_time_limit(Duration::from_secs(30));
-        let store = if of.few_attempts { store.with_policy(with_few_attempts()) } else { store };
-        Player { client, store, remembers: of.remembers, known: Mutex::default(), lease: Mutex::default() }
-    }
-
     pub async fn work(mut self, tasks: Vec<Task>) {
         for task in tasks {
             tokio::time::sleep(Duration::from_millis(task.after)).await;
@@ -178,10 +90,10 @@ impl Player {
             Op::Once(claim, of) => self.once(*claim, of, task, call, noted).await,
             Op::Newest(op) => self.newest(op, call, noted).await,
             Op::Lease(op) => match op {
-                LeaseOp::WhileHeld(row) => KINDS[row.kind].perform(self, task, *row, call, noted).await,
+                LeaseOp::WhileHeld(row) => PLAYED[row.kind].perform(self, task, *row, call, noted).await,
                 op => self.lease(*op, call, noted).await,
             },
-            Op::GetMany(rows) => KINDS[rows[0].kind].perform(self, task, rows[0], call, noted).await,
+            Op::GetMany(rows) => PLAYED[rows[0].kind].perform(self, task, rows[0], call, noted).await,
             Op::Get(row)
             | Op::List(row, _)
             | Op::Create(row, _)
@@ -191,43 +103,15 @@ impl Player {
             | Op::Delete(row)
             | Op::Edit(row, _)
             | Op::EditOrUpdate(row, ..)
-            | Op::OneShots(row, _) => KINDS[row.kind].perform(self, task, *row, call, noted).await,
+            | Op::OneShots(row, _) => PLAYED[row.kind].perform(self, task, *row, call, noted).await,
         }
-    }
-
-    pub fn table<T: Subject>(&self, task: &Task, call: &Call) -> Table<T> {
-        let plays = |name| self.client.scene.plays(name);
-        plays("Store::table");
-        let mut table = self.store.table::<T>(T::TABLE);
-        if self.remembers {
-            plays("Table::remembering_items");
-            table = table.remembering_items();
-        }
-        if self.client.number == 1 {
-            plays("Table::with_tombstone_retention");
-            table = table.with_tombstone_retention(Duration::from_hours(1));
-        }
-        if let (true, Some(lease)) = (task.is_fenced, &*self.lease.lock().expect("no panic")) {
-            plays("Table::fenced_by");
-            table = table.fenced_by(lease.token());
-        }
-        plays("Table::in_call");
-        table.in_call(call)
-    }
-
-    pub fn key(&self, row: Row) -> Key {
-        key_of(row, &self.client.scene.name).0
-    }
-
-    pub fn known(&self, row: Row) -> Option<ItemVersion> {
-        self.known.lock().expect("no panic").get(&row).copied()
     }
 
     fn reads(&self, of: &Transaction, task: &Task) -> (Reads, Vec<Box<dyn InAttempt>>, Option<Item<FencingToken>>) {
         self.client.scene.plays("Reads::new");
         let mut reads = Reads::new();
         let items =
-            of.rows.iter().map(|(row, read, ..)| KINDS[row.kind].read(self, &mut reads, *row, *read, task)).collect();
+            of.rows.iter().map(|(row, read, ..)| PLAYED[row.kind].read(self, &mut reads, *row, *read, task)).collect();
         let lease = self.lease.lock().expect("no panic");
         let lease = lease.as_ref().filter(|_| of.requires_lease).map(|lease| {
             self.client.scene.plays("Reads::lease");

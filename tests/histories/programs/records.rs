@@ -19,7 +19,7 @@ pub trait Subject: Record + Clone + PartialEq + Send + Sync + 'static {
     fn with(self, by: u64, n: u32) -> Self;
 }
 
-/// Declares types with the fields `by` and `n` before their own, and lists them for [`super::play::KINDS`].
+/// Declares types with the fields `by` and `n` before their own, and lists them for [`super::catalog::KINDS`].
 macro_rules! subjects {
     ($($(#[$of_type:meta])* $name:ident $key:literal { $($(#[$of_field:meta])* $field:ident: $type:ty),* $(,)? })*) => {
         $(
@@ -72,7 +72,7 @@ const RENAMED: Names = Names::DEFAULT
 
 subjects! {
     #[record(key = "id")]
-    Plain "S" { note: Option<i64> }
+    Plain "S" { #[serde(skip_serializing_if = "Option::is_none")] note: Option<i64> }
     #[record(key = "id")]
     Texts "S" { text: String, other: Option<String>, letter: char }
     #[record(key = "id")]

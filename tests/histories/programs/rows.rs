@@ -1,7 +1,7 @@
 //! The rows of a program in all their states.
 
-use super::kinds::{KINDS, key_of};
-use super::plan::{Program, Row};
+use super::catalog::{KINDS, Row, key_of};
+use super::plan::Program;
 use super::told::{Note, Shown};
 use super::values::{Item, canonical};
 use crate::harness::faults::Applied;

@@ -1,11 +1,11 @@
 //! Plays the operations on one table.
 
+use super::catalog::{Row, item_of};
 use super::edits::Why;
-use super::kinds::{item_of, shown};
-use super::plan::{Answer, Change, Listing, Op, Row, Task};
-use super::play::{LEASES, Noted, Player};
+use super::plan::{Answer, Change, Listing, Op, Task};
+use super::player::{LEASES, Noted, Player};
 use super::records::{ByN, SortedText, Subject};
-use super::told::{Does, Outcome, Shown, Told};
+use super::told::{Does, Outcome, Shown, Told, shown};
 use super::writing::edit_of;
 use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::testing::edit_or_update;

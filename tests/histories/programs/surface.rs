@@ -1,6 +1,6 @@
 //! The public surface that programs have to play: every operation and option, as the sources declare them.
 
-use super::kinds::KINDS;
+use super::catalog::KINDS;
 use dev::workspace;
 use std::collections::BTreeSet;
 use std::fs::read_to_string;
@@ -83,7 +83,7 @@ fn attributes_of_the_derive() -> Vec<String> {
 static DECLARED: LazyLock<Vec<String>> = LazyLock::new(|| {
     let source = include_str!("records.rs");
     let renamed = source.split_once("const RENAMED").and_then(|(_, rest)| rest.split_once(';')).expect("the names").0;
-    let of = |kind: &&dyn super::kinds::Kind| {
+    let of = |kind: &&dyn super::catalog::Kind| {
         let name = format!("{} \"{}\"", kind.table().trim_start_matches("Play"), kind.key().1);
         let block = source.split("    #[record(").find(|block| block.contains(&name)).unwrap_or_default();
         format!("record({}", block.replace("RENAMED", renamed))

@@ -1,7 +1,8 @@
 //! What the clients of a program decided, and what they were told.
 
+use super::catalog::{Row, item_of};
 use super::edits::{Edit, Why};
-use super::plan::{Op, Row};
+use super::plan::Op;
 use super::records::Subject;
 use super::values::Item;
 use fencepost::{Failure, ItemVersion, Versioned};
@@ -95,4 +96,9 @@ pub struct Note {
     pub told: Told,
     pub decisions: Vec<Decision>,
     pub is_odd: bool,
+}
+
+pub fn shown<T: Subject>(row: Row, seen: Option<&Versioned<T>>) -> Shown {
+    let item = seen.map(|seen| item_of(&seen.value).expect("it was read"));
+    Shown { row, at: seen.map(|seen| seen.at), item, is_certain: true }
 }

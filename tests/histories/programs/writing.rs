@@ -1,7 +1,7 @@
 //! Edits on the public surface.
 
 use super::edits::{Clause, Edit, Within};
-use super::play::Noted;
+use super::player::Noted;
 use super::records::Subject;
 use super::values::Bytes;
 use aws_sdk_dynamodb::primitives::Blob;
