@@ -1,19 +1,15 @@
-//! The size, start and memory of a function as a process, with the part of the start for TLS roots.
-#![expect(clippy::disallowed_methods, reason = "measures on the wall clock")]
+//! The size, start and memory of a function as a process.
 
 use crate::process::{Function, event, runtime, start_engine};
 use crate::table::{Outcome, figure, median, millis, number, table as markdown};
 use crowds::table::{NAME, RECORDS};
 use serde_json::json;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use tokio::process::Command;
 
 /// How often each program is started.
 const STARTS: usize = 41;
 /// The invocations over which the peak of the memory is taken.
 const INVOCATIONS: usize = 200;
-const NO_PROGRAMS: &str = "no release build of device-state and baseline was given";
 
 /// The bootstraps of `device-state` and of `baseline`, which has no SDK.
 pub struct Programs {
@@ -29,7 +25,7 @@ impl Programs {
 
 /// The size, the start and the memory of `device-state`, against those of `baseline`.
 pub fn table(programs: Option<&Programs>) -> Outcome<String> {
-    let programs = programs.ok_or(NO_PROGRAMS)?.both();
+    let programs = programs.ok_or("no release build of device-state and baseline was given")?.both();
     let runtime = runtime()?;
     let mut sizes = [0.0; 2];
     for (program, size) in programs.into_iter().zip(&mut sizes) {
@@ -87,54 +83,4 @@ async fn peaks(programs: [&Path; 2]) -> Outcome<[f64; 2]> {
 
 fn environment(endpoint: &str) -> [(&str, &str); 3] {
     [("AWS_ENDPOINT_URL_DYNAMODB", endpoint), ("DEVICES_TABLE", NAME), ("IDEMPOTENCY_RECORDS_TABLE", RECORDS)]
-}
-
-/// The start with TLS roots from each source, with the part of it for the client.
-pub fn roots(programs: Option<&Programs>) -> Outcome<String> {
-    let device_state = &programs.ok_or(NO_PROGRAMS)?.device_state;
-    let bundle = openssl_probe::probe().cert_file.ok_or("there is no bundle of certificates")?;
-    let folder = bundle.parent().and_then(Path::to_str).ok_or("the path of the bundle is not UTF-8")?;
-    let text = std::fs::read_to_string(&bundle)?;
-    let (first, _) = text.split_once("-----END CERTIFICATE-----").ok_or("a bundle without certificates")?;
-    let one_root = std::env::temp_dir().join(format!("one-root-{}.pem", std::process::id()));
-    std::fs::write(&one_root, format!("{first}-----END CERTIFICATE-----\n"))?;
-    let sources = [
-        ("the system's bundle", None),
-        ("a folder that has each by itself, too", Some(("SSL_CERT_DIR", folder))),
-        ("one", Some(("SSL_CERT_FILE", one_root.to_str().ok_or("the path of the one root is not UTF-8")?))),
-    ];
-    let measured = runtime()?.block_on(starts_with(device_state, sources.map(|(_, source)| source)));
-    std::fs::remove_file(&one_root)?;
-    let rows = sources
-        .iter()
-        .zip(measured?)
-        .map(|((name, _), [start, client])| [(*name).to_owned(), figure(start, 2), figure(client, 2)]);
-    Ok(markdown(["TLS roots", "start, ms", "client, ms"], rows))
-}
-
-/// The medians of the start and of [`client`] with each variable, in milliseconds, in turns.
-async fn starts_with(program: &Path, sources: [Option<(&str, &str)>; 3]) -> Outcome<[[f64; 2]; 3]> {
-    let mut times = sources.map(|_| [Vec::new(), Vec::new()]);
-    for _ in 0..STARTS {
-        for (source, [starts, clients]) in sources.iter().zip(&mut times) {
-            let mut environment = vec![("DEVICES_TABLE", NAME), ("IDEMPOTENCY_RECORDS_TABLE", RECORDS)];
-            environment.extend(source);
-            let function = Function::start(program, &environment).await?;
-            starts.push(function.start);
-            function.stop().await?;
-            let mut client = Command::new(std::env::current_exe()?);
-            client.arg("client").env_clear().envs(environment).env("AWS_REGION", "eu-west-1");
-            let output = String::from_utf8(client.output().await?.stdout)?;
-            clients.push(Duration::from_nanos(output.trim().parse()?));
-        }
-    }
-    Ok(times.map(|times| times.map(|mut times| millis(median(&mut times)))))
-}
-
-/// The time to create the client in the same way as `fencepost::lambda::serve`, in a fresh process. It reads the TLS
-/// roots.
-pub fn client() -> Duration {
-    let begun = Instant::now();
-    let _client = fencepost::lambda::client_from_env();
-    begun.elapsed()
 }

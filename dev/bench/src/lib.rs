@@ -10,7 +10,6 @@
 )]
 
 mod calls;
-mod chart;
 mod function;
 mod one_item;
 mod process;
@@ -18,13 +17,12 @@ mod table;
 mod update;
 
 use function::Programs;
-use std::path::Path;
 use std::process::Command;
 use table::Outcome;
 
 /// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn(Option<&Programs>) -> Outcome<String>);
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 11] = [
     ("function", 4, function::table),
     ("update", 3, |_| update::table()),
     ("crowds", 20, |_| Ok(one_item::of_strategies())),
@@ -36,7 +34,6 @@ const PARTS: [Part; 12] = [
     ("pace-of-orders", 30, |_| Ok(calls::pace_of_orders())),
     ("leases", 4, |_| Ok(calls::leases())),
     ("connections", 1, |_| Ok(calls::connections())),
-    ("roots", 2, function::roots),
 ];
 
 /// Does the work named by the arguments after the program's name.
@@ -46,18 +43,13 @@ const PARTS: [Part; 12] = [
 pub fn run(arguments: &[&str]) -> Outcome<()> {
     let (only, paths) = match arguments {
         ["engine"] => return Ok(process::runtime()?.block_on(process::serve_engine())?),
-        ["client"] => {
-            println!("{}", function::client().as_nanos());
-            return Ok(());
-        }
-        ["pictures", folder] => return chart::draw_all(Path::new(folder)),
         [part, paths @ ..] if PARTS.iter().any(|(name, ..)| name == part) => (Some(*part), paths),
         paths => (None, paths),
     };
     let programs = match paths {
         [] => None,
         [device_state, baseline] => Some(Programs { device_state: device_state.into(), baseline: baseline.into() }),
-        _ => return Err("usage: bench [PART] [DEVICE_STATE BASELINE] | bench pictures DIR".into()),
+        _ => return Err("usage: bench [PART] [DEVICE_STATE BASELINE]".into()),
     };
     println!("{}", machine());
     let mut failed = Vec::new();

@@ -1,9 +1,8 @@
 //! Measures the cost of Fencepost as ratios of one run, and prints a Markdown table for each part. `cargo dev bench`
 //! builds everything and runs this.
 //!
-//! Usage: `bench [PART] [DEVICE_STATE BASELINE]`, with the paths of the two bootstraps, without which `function` and
-//! `roots` fail. A PART is measured alone: `bench adds`. `bench pictures DIR` draws crowds and adds as SVG. (This
-//! program starts `bench engine` and `bench client` as processes of its own.)
+//! Usage: `bench [PART] [DEVICE_STATE BASELINE]`, with the paths of the two bootstraps, without which `function` fails.
+//! A PART is measured alone: `bench adds`. (This program starts `bench engine` as a process of its own.)
 #![allow(clippy::print_stderr, reason = "this is a command-line tool: what it says goes to the terminal")]
 
 use std::process::ExitCode;

@@ -4,7 +4,7 @@
 //! Time is virtual, as in [`crate::crowd`].
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
-use crate::pool::{Counts, Fate, Pool};
+use crate::pool::{Fate, Pool};
 use crate::table::{self, Counter, NAME};
 use crate::wire::{Wire, chance, paused, store};
 use aws_sdk_dynamodb::Client;
@@ -41,8 +41,8 @@ pub enum Trouble {
     LateWrite,
     /// The client has two connections. The answer to the write is lost.
     LostWrite,
-    /// The process was frozen for so long, and [`DEAD`] connections died.
-    Freeze(Duration),
+    /// The process was frozen for five minutes, and [`DEAD`] connections died.
+    Freeze,
 }
 
 /// The cost of one update.
@@ -52,8 +52,8 @@ pub struct Cost {
     pub time: Duration,
     /// The number of sends given up or cut off by a broken connection.
     pub lost: u32,
-    /// The number of requests and of opened connections.
-    pub counts: Counts,
+    /// The number of requests.
+    pub requests: u32,
 }
 
 /// Raises a counter by one in this trouble.
@@ -86,10 +86,10 @@ async fn updated(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
             pool.open(1);
             pool.next(&[Fate::Answered, Fate::AnswerLost]);
         }
-        Trouble::Freeze(time) => {
+        Trouble::Freeze => {
             pool.open(DEAD - pool.idle());
             pool.kill_idle();
-            sleep(time).await;
+            sleep(Duration::from_mins(5)).await;
         }
     }
     let _ = pool.take_counts();
@@ -102,7 +102,7 @@ async fn updated(way: Way, trouble: Trouble, hop: Duration, seed: u64) -> Cost {
         }
         Way::HangUp => read_and_write(&pool.client(), &mut answered, fastrand::Rng::with_seed(seed)).await,
     };
-    Cost { time: began.elapsed(), lost, counts: pool.take_counts() }
+    Cost { time: began.elapsed(), lost, requests: pool.take_counts().requests }
 }
 
 /// The way to hang up. Returns the number of sends of the write given up or cut off by a broken connection. It takes a

@@ -17,8 +17,6 @@ use tokio::time::{Instant, sleep};
 pub enum Strategy {
     /// `update_with_retry`, with the default policy.
     Fencepost,
-    /// Read and write conditionally. After a conflict, wait 2^n x 100 ms and read again, at most 5 times.
-    Naive,
     /// Read and write conditionally. After a conflict, wait between 0 and 2^n x 25 ms, at most 1 s, and read again.
     FullJitter,
     /// Read and write conditionally. After a conflict, read again at once.
@@ -113,16 +111,12 @@ async fn played(scene: Scene, strategy: Strategy, writers: usize, hop: Duration,
                 let begun = Instant::now();
                 let done = match strategy {
                     Strategy::Fencepost => table::raise(&table, "one").await,
-                    Strategy::Naive => {
-                        let pause = |conflicts| Duration::from_millis(100_u64 << conflicts);
-                        read_and_write(&client, begun, 5, pause).await
-                    }
                     Strategy::FullJitter => {
                         let pause =
                             |conflicts: u32| Duration::from_millis(rng.u64(0..=(25 << conflicts.min(6)).min(1000)));
-                        read_and_write(&client, begun, u32::MAX, pause).await
+                        read_and_write(&client, begun, pause).await
                     }
-                    Strategy::AtOnce => read_and_write(&client, begun, u32::MAX, |_| Duration::ZERO).await,
+                    Strategy::AtOnce => read_and_write(&client, begun, |_| Duration::ZERO).await,
                 };
                 let mut outcome = outcome.borrow_mut();
                 if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
@@ -140,20 +134,15 @@ async fn played(scene: Scene, strategy: Strategy, writers: usize, hop: Duration,
 }
 
 /// The usual loop. It applies a change twice if an answer is lost. Here, no answer is lost.
-pub(crate) async fn read_and_write(
-    client: &Client,
-    begun: Instant,
-    retries: u32,
-    mut pause: impl FnMut(u32) -> Duration,
-) -> bool {
-    for conflicts in 0..=retries {
+pub(crate) async fn read_and_write(client: &Client, begun: Instant, mut pause: impl FnMut(u32) -> Duration) -> bool {
+    for conflicts in 0.. {
         if let Ok(read) = table::read(client).await
             && table::write(client, read).await.is_ok()
         {
             return true;
         }
         let pause = pause(conflicts);
-        if conflicts == retries || begun.elapsed() + pause > ALLOWANCE {
+        if begun.elapsed() + pause > ALLOWANCE {
             break;
         }
         sleep(pause).await;

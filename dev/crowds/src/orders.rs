@@ -67,25 +67,12 @@ pub struct Outcome {
     pub taken: i64,
     /// Orders given up by a client without knowledge of their fate.
     pub gave_up: u64,
-    /// Answers with an unknown outcome. The client finds out by asking again.
-    pub unknown: u64,
-    /// Answers that nothing was applied. The client asks again.
-    pub failed: u64,
-    /// Answers lost between the function and the client.
-    pub unheard: u64,
     /// Requests to the tables.
     pub requests: u32,
     /// Their units, if items are throttled.
     pub units: Units,
     /// The time until the last client was done.
     pub time: Duration,
-}
-
-/// The answer to one request for an order.
-enum Answer {
-    Placed,
-    Unknown,
-    Failed,
 }
 
 /// Lets [`CLIENTS`] clients place so many orders each, one after the other. All randomness comes from `seed`.
@@ -157,21 +144,13 @@ impl Ordering {
     async fn order(&mut self, way: Way, order: usize, products: usize) {
         let product = format!("p-{}", self.rng.usize(..products));
         for ask in 0..ASKS {
-            let answer = match way {
+            let is_placed = match way {
                 Way::Fencepost => self.ours(order, &product).await,
                 Way::Usual => self.usual(&product).await,
             };
-            let heard = !(self.losses && self.rng.u8(..50) == 0);
-            {
-                let mut outcome = self.outcome.borrow_mut();
-                match (&answer, heard) {
-                    (_, false) => outcome.unheard += 1,
-                    (Answer::Placed, true) => outcome.acknowledged += 1,
-                    (Answer::Unknown, true) => outcome.unknown += 1,
-                    (Answer::Failed, true) => outcome.failed += 1,
-                }
-            }
-            if heard && matches!(answer, Answer::Placed) {
+            let is_heard = !(self.losses && self.rng.u8(..50) == 0);
+            if is_heard && is_placed {
+                self.outcome.borrow_mut().acknowledged += 1;
                 return;
             }
             sleep(Duration::from_millis(self.rng.u64(0..=100 << ask.min(5)))).await;
@@ -179,8 +158,8 @@ impl Ordering {
         self.outcome.borrow_mut().gave_up += 1;
     }
 
-    /// Calls the function. Each request for one order has the same key.
-    async fn ours(&self, order: usize, product: &str) -> Answer {
+    /// Calls the function. Each request for one order has the same key. Returns whether the order was placed.
+    async fn ours(&self, order: usize, product: &str) -> bool {
         let body = format!(r#"{{"userId":"u-{}","lines":[{{"productId":"{product}","quantity":1}}]}}"#, self.number);
         let request = Request {
             route: "POST /orders".to_owned(),
@@ -189,34 +168,30 @@ impl Ordering {
             body: Body { text: body, is_base64: false },
             ..Request::default()
         };
-        match Box::pin(place_order(&self.app, &request, &table::call())).await {
-            Ok(_) => Answer::Placed,
-            Err(problem) if problem.code() == "outcome_unknown" => Answer::Unknown,
-            Err(_) => Answer::Failed,
-        }
+        Box::pin(place_order(&self.app, &request, &table::call())).await.is_ok()
     }
 
-    /// Reads, and sends one transaction with a random id.
-    async fn usual(&mut self, product: &str) -> Answer {
+    /// Reads, and sends one transaction with a random id. Returns whether the order was placed.
+    async fn usual(&mut self, product: &str) -> bool {
         for conflicts in 0..=RETRIES {
             let key = AttributeValue::S(product.to_owned());
             let read = self.sdk.get_item().table_name(PRODUCTS).key("productId", key).consistent_read(true);
-            let Ok(read) = Box::pin(read.send()).await else { return Answer::Failed };
+            let Ok(read) = Box::pin(read.send()).await else { return false };
             let seen = read.item.expect("a product");
             let id = format!("{:032x}", self.rng.u128(..));
             let steps = steps(product, &seen["_version"], id, self.number).expect("complete steps");
             let written = self.sdk.transact_write_items().set_transact_items(Some(steps));
             match Box::pin(written.send()).await {
-                Ok(_) => return Answer::Placed,
+                Ok(_) => return true,
                 Err(error)
                     if error
                         .as_service_error()
                         .is_some_and(TransactWriteItemsError::is_transaction_canceled_exception) => {}
-                Err(_) => return Answer::Failed,
+                Err(_) => return false,
             }
             sleep(Duration::from_millis(self.rng.u64(0..=25 << conflicts))).await;
         }
-        Answer::Failed
+        false
     }
 }
 

@@ -31,12 +31,8 @@ pub enum Way {
 pub struct Pace {
     /// How many changes were acknowledged in a second, after the first two.
     pub a_second: f64,
-    /// The requests for each.
-    pub requests: f64,
     /// The write units of each.
     pub units: f64,
-    /// How many requests for each were throttled.
-    pub throttled: f64,
     /// The changes that were given up.
     pub gave_up: usize,
 }
@@ -87,7 +83,7 @@ pub fn of_one_item<const R: u64>(
     paused(async move {
         let scene = Scene::<R>::new(bytes, hop, seed).await;
         scene.db.capacity(Capacity::of_items());
-        let (begun, sent) = (Instant::now(), scene.db.log().len());
+        let begun = Instant::now();
         let mut all = JoinSet::new();
         for caller in 0..callers {
             let (table, client) = (scene.table(caller), scene.db.client_without_retries());
@@ -99,7 +95,7 @@ pub fn of_one_item<const R: u64>(
                     let is_done = match way {
                         Way::Adds => add(&table).await,
                         Way::Updates => update(&table).await,
-                        Way::Usual => read_and_write(&client, Instant::now(), u32::MAX, pause).await,
+                        Way::Usual => read_and_write(&client, Instant::now(), pause).await,
                     };
                     *(if is_done { &mut done } else { &mut gave_up }) += 1;
                     timely += usize::from(is_done && (WARM..WARM + time).contains(&begun.elapsed()));
@@ -109,12 +105,9 @@ pub fn of_one_item<const R: u64>(
         }
         let all = all.join_all().await;
         let [done, timely, gave_up] = [0, 1, 2].map(|part| all.iter().map(|one| one[part]).sum());
-        let (log, each) = (scene.db.log(), number(done));
         Pace {
             a_second: number(timely) / time.as_secs_f64(),
-            requests: number(log.len() - sent) / each,
-            units: log.units().write / each,
-            throttled: number(log.with(|sent| sent.error() == Some("ThrottlingException")).len()) / each,
+            units: scene.db.log().units().write / number(done),
             gave_up,
         }
     })
