@@ -77,7 +77,7 @@
 //! | layers, circles, banned text, length of files | `repository/imports.rs`, `repository/tidy.rs` |
 //! | functions, events, template and pages agree | `repository/functions.rs`, `repository/derived.rs` |
 //! | `docs/openapi.yaml` | `repository/openapi.rs`; every answer of every test is compared with it in `harness/contract.rs` |
-//! | alarms, logs, backups, deployments, metrics | `repository/protection.rs`, `repository/deployments.rs`, `repository/metrics.rs` |
+//! | alarms, logs, backups, deployments, metrics | `repository/protection.rs`, `repository/metrics.rs` |
 #![allow(missing_docs, clippy::missing_panics_doc, reason = "the name of a test says what it shows")]
 #![allow(clippy::disallowed_methods, reason = "tests set the clock and write behind the crate's back")]
 #![allow(clippy::print_stdout, reason = "a random test prints its seed, a history what it was made of")]

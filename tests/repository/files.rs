@@ -106,10 +106,6 @@ pub fn events() -> BTreeMap<String, Value> {
     files(&root().join("events")).into_iter().map(parse).collect()
 }
 
-pub fn has_row(readme: &str, cell: &str) -> bool {
-    readme.lines().any(|line| line.starts_with('|') && line.contains(&format!("`{cell}`")))
-}
-
 /// Every file below a folder, without build results and files of others.
 pub fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();

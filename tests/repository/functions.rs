@@ -2,8 +2,8 @@
 //! gap.
 
 use super::files::{
-    Complaints, binaries, events, files, folder_of, has_queue, has_row, is_variable, read, relative, root,
-    routes_in_template, sources, strings, template,
+    Complaints, binaries, events, files, folder_of, has_queue, is_variable, read, relative, root, routes_in_template,
+    sources, strings, template,
 };
 use crate::harness::engine::Engine;
 use crate::harness::functions::{all_routes, environment_of};
@@ -69,42 +69,6 @@ fn every_route_of_a_function_is_in_the_template_and_has_an_event() {
 }
 
 #[test]
-fn every_event_is_whole_and_named_after_its_function() {
-    let names = binaries();
-    let mut missing = Complaints::default();
-    for (file, event) in events() {
-        let owner = names
-            .iter()
-            .find(|name| file.starts_with(&format!("events/{name}-")) || file == format!("events/{name}.json"));
-        missing.unless(owner.is_some(), || format!("{file}: begin its name with the name of a function"));
-        let Some(route) = event["routeKey"].as_str() else {
-            let batch = event["Records"].as_array().is_some_and(|records| !records.is_empty());
-            missing.unless(batch, || format!("{file}: neither an HTTP API event (routeKey) nor a batch (Records)"));
-            continue;
-        };
-        let context = &event["requestContext"];
-        let method = context["http"]["method"].as_str().unwrap_or_default();
-        let path = event["rawPath"].as_str().unwrap_or_default();
-        let (route_method, template) = route.split_once(' ').unwrap_or_default();
-        missing.unless(event["version"] == "2.0", || format!("{file}: version must be \"2.0\""));
-        missing.unless(method == route_method, || {
-            format!("{file}: requestContext.http.method is not the {route_method} of its routeKey")
-        });
-        let filled = event["pathParameters"]
-            .as_object()
-            .into_iter()
-            .flatten()
-            .fold(template.to_owned(), |path, (name, value)| {
-                path.replace(&format!("{{{name}}}"), value.as_str().unwrap_or_default())
-            });
-        missing.unless(path == filled, || {
-            format!("{file}: rawPath is {path}, routeKey with pathParameters gives {filled}")
-        });
-    }
-    missing.report();
-}
-
-#[test]
 fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() {
     let mut missing = Complaints::default();
     // The crate reads these on behalf of every function.
@@ -146,21 +110,6 @@ fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() 
                 format!("template.yaml: {} of {} must be `!Ref` of a table", variable.name, function.name)
             });
         }
-    }
-    missing.report();
-}
-
-#[test]
-fn every_event_of_a_function_that_has_steps_has_one() {
-    let steps = read(".ci/events.py");
-    let mut missing = Complaints::default();
-    for file in events().keys() {
-        let name = file.trim_start_matches("events/").trim_end_matches(".json");
-        let mut prefixes = functions::ALL.iter().map(|function| format!("{}-", function.name));
-        let has_steps = prefixes.any(|prefix| name.starts_with(&prefix) && steps.contains(&format!("\n{prefix}")));
-        missing.unless(!has_steps || steps.contains(&format!("\n{name} ")), || {
-            format!(".ci/events.py: no step sends {file} and says what is answered")
-        });
     }
     missing.report();
 }
@@ -219,18 +168,6 @@ fn a_function_has_the_logical_id_that_follows_from_its_name() {
         let expected = function.name.split('-').map(capital).collect::<String>() + "Function";
         missing.unless(function.logical_id == expected, || {
             format!("template.yaml: call {} {expected}; .ci/events.py invokes it by that name", function.logical_id)
-        });
-    }
-    missing.report();
-}
-
-#[test]
-fn the_page_about_operations_has_every_setting_of_the_template() {
-    let operations = read("docs/operations.md");
-    let mut missing = Complaints::default();
-    for variable in template().functions.iter().flat_map(|function| function.environment.keys()) {
-        missing.unless(has_row(&operations, variable), || {
-            format!("docs/operations.md, Start-up settings: no row has `{variable}`")
         });
     }
     missing.report();

@@ -1,7 +1,6 @@
 //! The rules of the repository: the places of things, their names, and the permissions of the functions.
 
 mod costs;
-mod deployments;
 mod derived;
 mod files;
 mod functions;

@@ -1,12 +1,10 @@
-//! The protection of a stack: the alarms, the logs and the safety of the data that template.yaml asks for.
+//! The protection of a stack: the alarms, the gradual deployments, the logs and the safety of the data that template.yaml asks
+//! for.
 
 use super::files::{Complaints, read, template};
 use dev::failure::Failure;
 use dev::template::FILE;
 use dev::yaml::{self, Place};
-
-/// Tables whose items are in transactions of one function while another function writes to them.
-const IN_TRANSACTIONS: &[&str] = &["Products", "Leases"];
 
 /// One metric that an alarm looks at. `of` has the resources of its dimensions, or `name=value` where a value is a text. It
 /// is empty for a metric of our own that is of the whole stack.
@@ -16,20 +14,6 @@ struct Watched {
     of: String,
     statistic: String,
 }
-
-/// The alarms that stand alone, each with its expression and its threshold. All fire above the threshold.
-const ALARMS: &[(&str, Option<&str>, &str)] = &[
-    ("Contention", Some("FILL(conflicts, 0) - 0.05 * FILL(attempts, 0)"), "ConflictsAlarmThreshold"),
-    ("Retries", Some("FILL(attempts, 0) - 1.5 * FILL(changes, 0)"), "ConflictsAlarmThreshold"),
-    ("HotKey", Some("FILL(throttled, 0)"), "0"),
-    ("Throttled", Some("FILL(throttled, 0)"), "0"),
-    ("CorruptItems", Some("FILL(corrupt, 0)"), "0"),
-    ("ProductsTransactionConflicts", Some("FILL(turned_away, 0)"), "TransactionConflictsAlarmThreshold"),
-    ("LeasesTransactionConflicts", Some("FILL(turned_away, 0)"), "TransactionConflictsAlarmThreshold"),
-    ("ApiFailing", None, "10"),
-    ("DeleteMappingQueueAge", None, "600"),
-    ("DeleteMappingDeadLettersNotEmpty", None, "0"),
-];
 
 struct Alarm<'a> {
     id: &'a str,
@@ -185,25 +169,6 @@ fn every_function_has_an_alarm_on_errors_throttles_unknown_outcomes_and_slowness
 }
 
 #[test]
-fn conflicts_retries_throttling_and_corrupt_items_have_alarms() {
-    check(|resources, found| {
-        let alarms = resources.alarms()?;
-        for metric in ["conflicts", "attempts", "changes", "throttled", "corrupt_items"] {
-            demand(found, &alarms, &watched(&format!("own {metric}"), "", "Sum"));
-        }
-        demand(found, &alarms, &watched("own throttled", "throttling_limit=key_range", "Sum"));
-        let tables: Vec<_> = resources.of_type("AWS::DynamoDB::Table").map(|(id, _)| id).collect();
-        for table in IN_TRANSACTIONS {
-            demand(found, &alarms, &watched("AWS/DynamoDB TransactionConflict", table, "Sum"));
-            found.unless(tables.contains(table), || {
-                format!("tests/repository/protection.rs: {FILE} has no table {table}")
-            });
-        }
-        Ok(())
-    });
-}
-
-#[test]
 fn every_queue_of_a_function_has_dead_letters_and_alarms() {
     check(|resources, found| {
         let alarms = resources.alarms()?;
@@ -220,22 +185,6 @@ fn every_queue_of_a_function_has_dead_letters_and_alarms() {
                 demand(found, &alarms, &watched("AWS/SQS ApproximateNumberOfMessagesVisible", letters, "Maximum"));
             }
         }
-        for (id, queue) in resources.of_type("AWS::SQS::Queue") {
-            found.unless(is_text(queue, &["Properties", "SqsManagedSseEnabled"], "true"), || {
-                format!("{FILE}: {id} is not encrypted, set SqsManagedSseEnabled to true")
-            });
-        }
-        Ok(())
-    });
-}
-
-#[test]
-fn the_api_has_an_alarm_on_5xx() {
-    check(|resources, found| {
-        let alarms = resources.alarms()?;
-        for (id, _) in resources.of_type("AWS::Serverless::HttpApi") {
-            demand(found, &alarms, &watched("AWS/ApiGateway 5xx", id, "Sum"));
-        }
         Ok(())
     });
 }
@@ -247,18 +196,6 @@ fn every_alarm_uses_its_metrics_and_tells_the_topic() {
             found.unless(is_text(&properties, &["ComparisonOperator"], "GreaterThanThreshold"), || {
                 format!("{FILE}: {id} must have ComparisonOperator: GreaterThanThreshold")
             });
-            if let Some((_, wanted, threshold)) = ALARMS.iter().find(|(known, ..)| *known == id) {
-                let own = properties.require(&["Threshold"])?;
-                let is_wanted = own.reference().map_or_else(|| own.text(), |name| Ok(name.to_owned()))? == *threshold;
-                found.unless(is_wanted && expression.as_deref() == *wanted, || {
-                    format!("{FILE}: {id} needs the Threshold {threshold} and the Expression {wanted:?}")
-                });
-            } else {
-                // `every_function_has_an_alarm_…` has those of functions.
-                let is_known =
-                    template().functions.iter().any(|function| function.logical_id.replace("Function", "Alarm") == id);
-                found.unless(is_known, || format!("tests/repository/protection.rs: {id} is missing in ALARMS"));
-            }
             for action in ["AlarmActions", "OKActions"] {
                 found.unless(properties.get(&[action]).is_some(), || format!("{FILE}: {id} has no {action}"));
             }
@@ -274,6 +211,22 @@ fn every_alarm_uses_its_metrics_and_tells_the_topic() {
                     )
                 });
             }
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn a_gradual_deployment_of_a_function_goes_back_if_its_own_alarm_fires() {
+    check(|resources, found| {
+        for (id, function) in resources.of_type("AWS::Serverless::Function") {
+            let alarm = format!("{}Alarm", id.trim_end_matches("Function"));
+            let alarms = function.require(&["Properties", "DeploymentPreference", "Alarms"])?;
+            let gradual = alarms.when("IsGradual").map_or(Ok(Vec::new()), |alarms| alarms.items())?;
+            let named: Vec<_> = gradual.iter().filter_map(Place::reference).collect();
+            found.unless(named == [alarm.as_str()], || {
+                format!("{FILE}: {id} needs DeploymentPreference: {{ Alarms: !If [IsGradual, [!Ref {alarm}], [!Ref AWS::NoValue]] }}")
+            });
         }
         Ok(())
     });

@@ -66,23 +66,6 @@ fn http_status_codes_are_only_in_the_folder_http() {
 }
 
 #[test]
-fn only_the_folder_lambda_knows_lambda() {
-    let mut found = Complaints::default();
-    for source in production() {
-        let is_lambda = source.path.starts_with("shared/src/lambda/");
-        let is_wiring = source.module() == "bin";
-        for (number, line) in source.lines().filter(|_| !is_lambda && !is_wiring) {
-            let transport = words(line)
-                .find(|word| ["lambda_runtime", "aws_lambda_events", "lambda_http", "LambdaEvent"].contains(word));
-            found.unless(transport.is_none(), || {
-                format!("{}:{number}: only shared/src/lambda knows {}", source.path, transport.unwrap_or_default())
-            });
-        }
-    }
-    found.report();
-}
-
-#[test]
 fn the_test_kit_knows_neither_fencepost_nor_lambda() {
     let manifest = toml("shared/fencepost-test/Cargo.toml");
     let mut found = Complaints::default();
