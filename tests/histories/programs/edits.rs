@@ -103,8 +103,12 @@ impl Edit {
                 }
                 Clause::Stamp(name, value) => set(&mut next, std::slice::from_ref(name), canonical(value)),
                 Clause::Bands(name, path, up_to, low, high) => {
-                    let after = number(value_at(&next, path));
-                    let value = if after.is_some_and(|after| after <= *up_to) { low } else { high };
+                    let after = number(value_at(&next, path)).unwrap_or_default();
+                    // A decimal may be between both.
+                    if after > *up_to && after < up_to + 1 {
+                        whys.push(Why::OutOfRange);
+                    }
+                    let value = if after <= *up_to { low } else { high };
                     set(&mut next, std::slice::from_ref(name), canonical(value));
                 }
                 Clause::OnlyIf(path, value) => demand(value_at(item, path) == Some(&canonical(value)), &mut whys),

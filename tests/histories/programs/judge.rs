@@ -60,7 +60,10 @@ impl Ended {
     /// The decision whose whole value the last write to this row left.
     pub fn left_whole(&self, row: Row) -> Option<u64> {
         let rows = Rows::of(self);
-        let last = rows.0[&row].last()?;
+        // A late copy of a ticket leaves the item as it was.
+        let states = &rows.0[&row];
+        let item = &states.last()?.item;
+        let last = states.iter().rev().take_while(|state| state.item == *item).last()?;
         let by = last.item.as_ref()?.get(&KINDS[row.kind].by())?["N"].as_str()?.parse().ok()?;
         let note = self.notes.iter().find(|note| note.number == last.op)?;
         let wrote = |one: &Decision| {
@@ -145,7 +148,11 @@ impl Ended {
             Outcome::Replayed(_) | Outcome::Unknown(_) | Outcome::Dropped => Claim::Nothing,
         };
         // A second copy of what was refused is the one exception of a refusal, and none of a failure.
-        let may_land = told.outcome == Outcome::Refused;
+        let is_refusal = |failure: &String| failure.starts_with("EditRefused");
+        let may_land = match &told.outcome {
+            Outcome::Failed(failure) => is_refusal(failure),
+            outcome => *outcome == Outcome::Refused,
+        };
         if let Some(why) = contradiction(claim, during, &applied, may_land) {
             return Some(why.to_owned());
         }
@@ -157,19 +164,14 @@ impl Ended {
                         does.is_some_and(|(_, does)| does.leaves(*before) == Ok(now.item.clone()))
                     })
             };
-            let Some(decision) = decisions.iter().find(explains) else {
+            let explaining: Vec<_> = decisions.iter().filter(explains).collect();
+            if explaining.is_empty() {
                 let did: Vec<_> = effect.changes.iter().map(|(row, before, now)| (row, before, &now.item)).collect();
                 return Some(format!("no decision explains what was done, {did:?}"));
-            };
-            for look in decision.looks.iter().filter(|look| look.is_certain) {
-                let rests = decision.does.iter().any(|(row, does)| *row == look.row && !matches!(does, Does::Edit(_)));
-                let before = rows.before(look.row, effect.write).and_then(|state| state.item.as_ref());
-                if rests && before != look.item.as_ref() {
-                    return Some(format!("applied to another state than the decision saw, {:?}", look.row));
-                }
-                if !note.op.is_blind(look.row) && !rows.shows(look, (*began, effect.applied.time)) {
-                    return Some(format!("decided on an old state of {:?}", look.row));
-                }
+            }
+            let why = |decision: &&Decision| rests_on_another_state(decision, note, effect, rows);
+            if let Some(why) = explaining.iter().map(why).collect::<Option<Vec<_>>>() {
+                return why.into_iter().next();
             }
         }
         for (row, at) in &told.made {
@@ -211,7 +213,9 @@ impl Ended {
             Outcome::Unknown(why) => {
                 let is_late =
                     note.ended - note.began + Duration::from_millis(200) >= Duration::from_millis(note.within);
-                let is_excused = is_late || self.program.rates.frozen > 0 || sent.iter().any(|sent| excuses(sent));
+                // A value that cannot be stored may come after an open attempt.
+                let is_excused =
+                    is_late || note.is_odd || self.program.rates.frozen > 0 || sent.iter().any(|sent| excuses(sent));
                 (!is_excused).then(|| format!("{UNKNOWN}, {why}"))
             }
             Outcome::Failed(failure) => {
@@ -313,6 +317,19 @@ fn op_of(does: &Does, look: Option<Item>) -> Option<register::Op<Val>> {
         (Does::Delete, _) => register::Op::Delete,
         (Does::Edit(edit), _) => register::Op::Add(edit.clone()),
         (Does::Check | Does::Impossible, _) => return None,
+    })
+}
+
+/// Whether an applied decision rests on another state than that to which it was applied, or on one of before its call.
+fn rests_on_another_state(decision: &Decision, note: &Note, effect: &Effect<'_>, rows: &Rows) -> Option<String> {
+    decision.looks.iter().filter(|look| look.is_certain).find_map(|look| {
+        let rests = decision.does.iter().any(|(row, does)| *row == look.row && !matches!(does, Does::Edit(_)));
+        let before = rows.before(look.row, effect.write).and_then(|state| state.item.as_ref());
+        if rests && before != look.item.as_ref() {
+            return Some(format!("applied to another state than the decision saw, {:?}", look.row));
+        }
+        let is_old = !note.op.is_blind(look.row) && !rows.shows(look, (note.began, effect.applied.time));
+        is_old.then(|| format!("decided on an old state of {:?}", look.row))
     })
 }
 

@@ -178,12 +178,30 @@ pub struct Transaction {
     pub answer: Answer,
 }
 
+const KINDS_OF_RARE_VALUES: [&str; 9] = [
+    "PlaySets",
+    "PlayBinaries",
+    "PlayFloats",
+    "PlayLists",
+    "PlayLarge",
+    "PlaySession",
+    "PlayMayEnd",
+    "PlaySortedText",
+    "PlaySortedNumber",
+];
+
+fn kind_of(table: &str) -> usize {
+    KINDS.iter().position(|kind| kind.table() == table).expect("a kind")
+}
+
 /// Draws programs.
 struct Plan {
     rng: fastrand::Rng,
     rows: Vec<Row>,
     /// The longest wait before a task, in milliseconds.
     waits: u64,
+    /// Whether its clients are busy with leases.
+    has_leases: bool,
 }
 
 impl Program {
@@ -196,14 +214,19 @@ impl Program {
             _ => Rates { frozen: 10, denied: 10, ..STORM },
         };
         let rates = rates(&mut rng, 1..=8, most);
-        let kinds: Vec<_> = (0..rng.usize(1..=3)).map(|_| rng.usize(0..KINDS.len())).collect();
+        // One program in five has one kind alone, whose values meet the rarer conditions.
+        let kinds = match rng.u32(..5) {
+            0 => vec![rng.choice(KINDS_OF_RARE_VALUES.map(kind_of)).expect("one")],
+            _ => (0..rng.usize(1..=3)).map(|_| rng.usize(0..KINDS.len())).collect(),
+        };
         let mut rows: Vec<_> =
             kinds.into_iter().flat_map(|kind| (0..rng.u8(1..=2)).map(move |key| Row { kind, key })).collect();
         rows.sort();
         rows.dedup();
         let (clients, tasks, ttl) =
             (rng.usize(1..=4), rng.usize(2..=7), rng.choice([500, 100_000, 600_000]).expect("one"));
-        let mut plan = Plan { rng, rows, waits: if ttl == 500 { 2_000 } else { 4_000_000 } };
+        let has_leases = rng.u32(..6) == 0;
+        let mut plan = Plan { rng, rows, has_leases, waits: if ttl == 500 { 2_000 } else { 4_000_000 } };
         let clients = (0..clients).map(|_| plan.client(tasks)).collect();
         Program { seed, rates, ttl, clients }
     }
@@ -250,10 +273,15 @@ impl Plan {
         self.rng.u32(..one_in) == 0
     }
 
+    /// The seed of a value. Few seeds make equal values, which conditions then meet.
+    fn seed(&mut self) -> u64 {
+        if self.chance(2) { self.rng.u64(..3) } else { self.rng.u64(..) }
+    }
+
     fn client(&mut self, tasks: usize) -> Client {
         let (remembers, few_attempts) = (self.chance(2), self.chance(3));
         // The first task of many creates a row, so that there is something to change.
-        let mut first = Some(Op::Create(self.row(), self.rng.u64(..)));
+        let mut first = Some(Op::Create(self.row(), self.seed()));
         let tasks = (0..tasks).map(|_| {
             let op = first.take().filter(|_| !self.chance(4)).unwrap_or_else(|| self.op());
             Task {
@@ -273,8 +301,11 @@ impl Plan {
 
     fn op(&mut self) -> Op {
         let row = self.row();
-        if KINDS[row.kind].key().1.len() == 2 && self.chance(4) {
+        if KINDS[row.kind].key().1.len() == 2 && self.chance(2) {
             return Op::List(row, self.listing());
+        }
+        if self.has_leases && self.chance(2) {
+            return Op::Lease(self.lease());
         }
         match self.rng.u32(..32) {
             0 | 1 => Op::Get(row),
@@ -283,7 +314,7 @@ impl Plan {
                 Op::GetMany(of_kind.chain([row]).collect())
             }
             3 => Op::List(row, self.listing()),
-            4..=6 => Op::Create(row, self.rng.u64(..)),
+            4..=6 => Op::Create(row, self.seed()),
             10 => Op::UpdateAt(row, self.change()),
             11 => Op::DeleteAt(row),
             12 => Op::Delete(row),
@@ -299,12 +330,12 @@ impl Plan {
     }
 
     fn listing(&mut self) -> Listing {
-        let (by_index, descending, as_stream) = (self.chance(2), self.chance(2), self.chance(2));
-        Listing { by_index, descending, limit: self.rng.u16(..3), bound: self.rng.u8(..10), as_stream }
+        let (by_index, descending, as_stream) = (self.chance(4), self.chance(2), self.chance(2));
+        Listing { by_index, descending, limit: self.rng.u16(..3), bound: self.rng.u8(..7), as_stream }
     }
 
     fn change(&mut self) -> Change {
-        let draw = if self.chance(2) { Some(self.rng.u64(..)) } else { None };
+        let draw = if self.chance(2) { Some(self.seed()) } else { None };
         let answer = [Answer::Change, Answer::Keep, Answer::Refuse][self.rng.usize(..12).saturating_sub(9)];
         Change { draw, answer }
     }
@@ -355,7 +386,7 @@ impl Plan {
 
     /// An edit of the attributes that an item of this kind may have.
     fn edit(&mut self, row: Row) -> Edit {
-        let sample = KINDS[row.kind].sample(&mut Draw::new(self.rng.u64(..)));
+        let sample = KINDS[row.kind].sample(&mut Draw::new(self.seed()));
         let attributes: Vec<_> = sample.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
         let number = vec![KINDS[row.kind].number()];
         let mut clauses = Vec::new();
@@ -373,9 +404,10 @@ impl Plan {
                 _ => Within::Any,
             };
             clauses.push(Clause::Add(number.clone(), by, within));
-            if is_whole && sample.contains_key("text") && KINDS[row.kind].table() != "PlayLarge" && self.chance(3) {
+            let banded = ["text", "level"].into_iter().find(|name| sample.contains_key(*name));
+            if let Some(name) = banded.filter(|_| is_whole && self.chance(3)) {
                 let [low, high] = ["a", "b"].map(|text| json!({"S": text}));
-                clauses.push(Clause::Bands("text".to_owned(), number, 5, low, high));
+                clauses.push(Clause::Bands(name.to_owned(), number, 5, low, high));
             }
         }
         for _ in 0..self.rng.usize(..4) {
@@ -414,7 +446,9 @@ impl Plan {
             path.push(member);
         }
         let is_ordered = ["N", "S", "B"].iter().any(|kind| value.get(*kind).is_some());
+        let is_set = ["SS", "NS", "BS"].iter().any(|kind| value.get(*kind).is_some());
         match self.rng.u32(..8) {
+            5.. if is_set => Clause::Set(path, value),
             0 | 1 => Clause::OnlyIf(path, value),
             2 if is_ordered => Clause::AtMost(path, value),
             3 => Clause::With(path),

@@ -170,7 +170,7 @@ subjects! {
     #[record(key = "id", sort = "line")]
     SortedBytes "SB" { text: String }
     #[record(key = "id")]
-    Large "S" { text: Fixed, more: Fixed }
+    Large "S" { some: Fixed, more: Fixed, level: String }
 }
 
 fn seven() -> i64 {
