@@ -38,7 +38,9 @@ impl Chains {
         let mut row = row.clone();
         let object = self.item(MOST_ITEM / attributes.len(), values);
         let members = row.as_object_mut().expect("a row");
-        attributes.iter().for_each(|attribute| _ = members.remove(*attribute));
+        for attribute in attributes {
+            members.remove(*attribute);
+        }
         let mut row = row.to_string();
         for attribute in attributes {
             row.insert_str(row.len() - 1, &format!(r#","{attribute}":{object}"#));

@@ -226,7 +226,6 @@ fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeVa
 mod tests {
     use super::*;
     use crate::protocol::condition::AddedNumber;
-    use crate::table::Bounds;
     use crate::table::{Bounds, Record, Table};
     use serde::Serialize;
 
