@@ -32,6 +32,7 @@ mod player;
 mod records;
 mod rows;
 mod single;
+mod story;
 mod surface;
 mod told;
 mod values;

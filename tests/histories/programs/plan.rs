@@ -7,7 +7,6 @@ use super::values::Draw;
 use crate::histories::scene::{STORM, rates};
 use fencepost_test::Rates;
 use serde_json::{Value, json};
-use std::fmt;
 
 /// A program.
 #[derive(Clone)]
@@ -229,42 +228,6 @@ impl Program {
         let mut plan = Plan { rng, rows, has_leases, waits: if ttl == 500 { 2_000 } else { 4_000_000 } };
         let clients = (0..clients).map(|_| plan.client(tasks)).collect();
         Program { seed, rates, ttl, clients }
-    }
-
-    /// This program without one of its tasks or its faults, for each of them.
-    pub fn smaller(&self) -> Vec<Self> {
-        let mut smaller = Vec::new();
-        for (client, of) in self.clients.iter().enumerate() {
-            for task in 0..of.tasks.len() {
-                let mut less = self.clone();
-                less.clients[client].tasks.remove(task);
-                less.clients.retain(|client| !client.tasks.is_empty());
-                smaller.push(less);
-            }
-        }
-        if self.rates != Rates::default() {
-            smaller.push(Program { rates: Rates::default(), ..self.clone() });
-        }
-        smaller
-    }
-}
-
-/// The story of a program.
-impl fmt::Display for Program {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "program {}, TTL every {} ms", self.seed, self.ttl)?;
-        if self.rates != Rates::default() {
-            writeln!(f, "  {:?}", self.rates)?;
-        }
-        for (number, client) in self.clients.iter().enumerate() {
-            writeln!(f, "  client {number}, remembers: {}", client.remembers)?;
-            for Task { op, after, within, dropped_after, is_fenced } in &client.tasks {
-                write!(f, "    after {after} ms, within {within} ms: {op:?}")?;
-                let dropped = dropped_after.map_or_else(String::new, |polls| format!(", dropped at await {polls}"));
-                writeln!(f, "{dropped}{}", if *is_fenced { ", fenced" } else { "" })?;
-            }
-        }
-        Ok(())
     }
 }
 
