@@ -68,6 +68,7 @@
 //! | **everything at once** | |
 //! | the process dies at each await point | `crashes/` |
 //! | seeded histories under all faults, and rules broken on purpose | `histories/`, `listings/histories/` |
+//! | random programs over the whole public surface | `histories/programs/` |
 //! | **the SDK client** | |
 //! | connections, TLS, credentials | `core/connected.rs`, `core/pooled.rs`, `core/https.rs` |
 //! | futures are `Send` and small; handles print no secret | `core/handles.rs` |
