@@ -89,21 +89,12 @@ impl Player {
             Op::Transact(of) => self.transact(of, task, call, noted).await,
             Op::Once(claim, of) => self.once(*claim, of, task, call, noted).await,
             Op::Newest(op) => self.newest(op, call, noted).await,
-            Op::Lease(op) => match op {
-                LeaseOp::WhileHeld(row) => PLAYED[row.kind].perform(self, task, *row, call, noted).await,
-                op => self.lease(*op, call, noted).await,
-            },
-            Op::GetMany(rows) => PLAYED[rows[0].kind].perform(self, task, rows[0], call, noted).await,
-            Op::Get(row)
-            | Op::List(row, _)
-            | Op::Create(row, _)
-            | Op::Update(row, _)
-            | Op::UpdateAt(row, _)
-            | Op::DeleteAt(row)
-            | Op::Delete(row)
-            | Op::Edit(row, _)
-            | Op::EditOrUpdate(row, ..)
-            | Op::OneShots(row, _) => PLAYED[row.kind].perform(self, task, *row, call, noted).await,
+            Op::Lease(op) if !matches!(op, LeaseOp::WhileHeld(_)) => self.lease(*op, call, noted).await,
+            // The others belong to one table.
+            op => {
+                let row = op.rows()[0];
+                PLAYED[row.kind].perform(self, task, row, call, noted).await
+            }
         }
     }
 
