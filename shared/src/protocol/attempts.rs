@@ -85,6 +85,10 @@ impl Attempts {
         Some(self.open.swap_remove(index))
     }
 
+    pub(crate) fn stays_open(&mut self, open: OpenAttempt) {
+        self.open.push(open);
+    }
+
     /// The ids burned by a write to this row: those of which a row of this incarnation would have a memory.
     pub(crate) fn ids_to_burn(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
         let is_here = |sent: &SentWrite| match sent.on {

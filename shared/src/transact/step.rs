@@ -57,6 +57,10 @@ impl Step {
         matches!(self.role, Role::Writes(_)).then_some(self.row)
     }
 
+    pub(super) fn changes(&self) -> bool {
+        matches!(self.role, Role::Writes(_) | Role::Adds)
+    }
+
     pub(super) fn has_anchor(&self) -> bool {
         self.edit.as_ref().is_some_and(|edit| edit.anchor.is_some())
     }

@@ -35,7 +35,9 @@ impl Store {
     /// check nothing. If another copy of the same request may be at work, read again before you believe a refusal.
     ///
     /// A refused attempt may still be applied by a second copy, as when only an add refused it. The next attempt
-    /// excludes it. This costs a write of its own if the new decision writes to none of the same items.
+    /// excludes it. This costs a write of its own if the new decision writes to none of the same items. A refused create
+    /// cannot be excluded in this way in a table where rows may vanish. A decision that then changes other items is
+    /// [`Failure::OutcomeUnknown`].
     ///
     /// The page of the [crate](crate) has an example with a refusal. If the decision never refuses, the only error is a
     /// failure. So `?` makes it a [`Failure`]:
@@ -127,8 +129,15 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bo
     let steps = attempt.take_steps()?;
     let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
     if let Some(open) = attempt.attempts.take_one_beside(&writes) {
-        burn_open(delivery, attempt, &open).await?;
-        return Ok(false);
+        if burn_open(delivery, attempt, &open).await? {
+            return Ok(false);
+        }
+        // There is no burn of a step that adopts a row, nor of a create where rows may vanish. Without a change, a copy of
+        // the open attempt would be the only one, as after an answer without a step.
+        if steps.iter().any(Step::changes) {
+            return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
+        }
+        attempt.attempts.stays_open(open);
     }
     attempt.let_go_of_large_rows(&steps);
     let token = delivery.sender.new_token();
@@ -224,21 +233,21 @@ async fn refused(
     Ok(false)
 }
 
-async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<(), Failure> {
+/// Returns whether the open attempt was burned or found applied.
+async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<bool, Failure> {
     let writes = open.writes();
     let burn = {
         let (attempts, site) = attempt.parts();
         delivery.burn(attempts, &writes, &site).await.map_err(while_open)?
     };
     let Some((verdict, (row, item))) = burn.filter(|(verdict, _)| verdict.is_final()) else {
-        // There is no burn of a step that adopts a row, nor of a create where rows may vanish.
-        return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
+        return Ok(false);
     };
     if let (Verdict::Landed(version), Some((_, sent))) = (verdict, writes.iter().find(|(of, _)| *of == row)) {
         attempt.attempts.landed = Some((open.id, made(sent, version)));
     }
     attempt.learn(row, Known::of(attempt.row(row).layout, item)?, delivery.sender.clock.now());
-    Ok(())
+    Ok(true)
 }
 
 async fn read(delivery: &Delivery<'_>, attempt: &mut Attempt, rows: Vec<usize>) -> Result<(), Failure> {

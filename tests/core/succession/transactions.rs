@@ -128,6 +128,26 @@ async fn a_create_beside_other_programs_is_not_burned_and_no_attempt_follows_it(
     assert_eq!(["n-1", "n-2"].map(|id| note(&engine, id)), [Value::Null, Value::Null], "nothing is written");
 }
 
+/// An answer that changes nothing is like an answer without a step: there is no second change beside a copy of the first.
+#[tokio::test(start_paused = true)]
+async fn a_check_may_follow_a_refused_create_that_cannot_be_burned() {
+    let engine = with_a_loose_note().await;
+    let store = Store::new(&engine.client());
+    let mut reads = Reads::new();
+    let note = reads.later("note", &store.table::<Loose>(NOTES), "n-1");
+    engine.take_log();
+    let told = store.transact_with_retry(reads, |attempt| {
+        let Some(there) = attempt.get(note)? else {
+            attempt.put_if_absent(note, &Loose { amount: 7 })?;
+            return Ok::<_, Error>(7);
+        };
+        attempt.check(note)?;
+        Ok(there.value.amount)
+    });
+    assert_eq!(told.await.expect("no fault"), 30);
+    assert_eq!(engine.take_log().len(), 2, "the refused create and the check");
+}
+
 /// A note in a table where other programs write as they like, and where a delete removes the row.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "noteId", settings = Settings::open_to_any())]

@@ -29,6 +29,8 @@ pub trait Kind: Sync {
     fn by(&self) -> String;
     fn number(&self) -> String;
     fn expires_at(&self) -> Option<&'static str>;
+    /// The attribute that an older build does not know. It is not part of an [`Item`].
+    fn hidden(&self) -> Option<&'static str>;
     /// The settings in words.
     fn settings(&self) -> String;
     fn sample(&self, draw: &mut Draw) -> Item;
@@ -36,7 +38,7 @@ pub trait Kind: Sync {
 
 pub struct Of<T>(pub PhantomData<fn() -> T>);
 
-pub static KINDS: &[&dyn Kind] = all_subjects!(Of, [Flat]);
+pub static KINDS: &[&dyn Kind] = all_subjects!(Of, [Flat, Builds]);
 
 impl<T: Subject> Kind for Of<T> {
     fn table(&self) -> &'static str {
@@ -59,6 +61,10 @@ impl<T: Subject> Kind for Of<T> {
         T::EXPIRES_AT
     }
 
+    fn hidden(&self) -> Option<&'static str> {
+        T::HIDDEN
+    }
+
     fn settings(&self) -> String {
         format!("{:?}", T::SETTINGS)
     }
@@ -76,7 +82,8 @@ impl<T: Subject> Kind for Of<T> {
 /// The item that holds this value. `None` if it cannot be stored.
 pub fn item_of<T: Subject>(value: &T) -> Option<Item> {
     let attributes = value.encode().ok()?;
-    Some(attributes.iter().map(|(name, value)| (name.clone(), canonical(&json_of(value)))).collect())
+    let known = attributes.iter().filter(|(name, _)| T::HIDDEN != Some(name));
+    Some(known.map(|(name, value)| (name.clone(), canonical(&json_of(value)))).collect())
 }
 
 /// The key of a row in its own form and in `DynamoDB`'s JSON. The rows of a table with a sort key share a partition.

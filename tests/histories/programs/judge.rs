@@ -169,7 +169,11 @@ impl Ended {
                 let did: Vec<_> = effect.changes.iter().map(|(row, before, now)| (row, before, &now.item)).collect();
                 return Some(format!("no decision explains what was done, {did:?}"));
             }
-            let why = |decision: &&Decision| rests_on_another_state(decision, note, effect, rows);
+            let is_older = self.program.clients[usize::try_from(note.client).expect("few")].is_older;
+            let why = |decision: &&Decision| {
+                rests_on_another_state(decision, note, effect, rows)
+                    .or_else(|| changes_what_it_does_not_know(decision, is_older, effect, rows))
+            };
             if let Some(why) = explaining.iter().map(why).collect::<Option<Vec<_>>>() {
                 return why.into_iter().next();
             }
@@ -211,11 +215,21 @@ impl Ended {
         let has = |text: &str| note.op.rows().iter().any(|row| KINDS[row.kind].table() == text);
         match &note.told.outcome {
             Outcome::Unknown(why) => {
+                // Nothing excludes a copy of a refused create where rows vanish, so no other change may follow it.
+                let vanishes = |row: Row| Facts::of(row.kind).vanish(row.kind);
+                let has_no_burn = why.contains("an earlier attempt may still be applied")
+                    && note
+                        .decisions
+                        .iter()
+                        .any(|one| one.does.iter().any(|(row, does)| matches!(does, Does::Write(_)) && vanishes(*row)));
                 let is_late =
                     note.ended - note.began + Duration::from_millis(200) >= Duration::from_millis(note.within);
                 // A value that cannot be stored may come after an open attempt.
-                let is_excused =
-                    is_late || note.is_odd || self.program.rates.frozen > 0 || sent.iter().any(|sent| excuses(sent));
+                let is_excused = is_late
+                    || has_no_burn
+                    || note.is_odd
+                    || self.program.rates.frozen > 0
+                    || sent.iter().any(|sent| excuses(sent));
                 (!is_excused).then(|| format!("{UNKNOWN}, {why}"))
             }
             Outcome::Failed(failure) => {
@@ -226,8 +240,8 @@ impl Ended {
                     "Rejected" => was_denied || has("PlayLarge"),
                     "TooLarge" => has("PlayLarge"),
                     "InvalidRecord" => note.is_odd || changes_twice(&note.op),
-                    "InvalidTransaction" => matches!(note.op, Op::Transact(_) | Op::Once(..)),
-                    "EditRefused" => matches!(note.op, Op::Transact(_) | Op::Once(..)),
+                    "InvalidTransaction" => matches!(note.op, Op::Transact(_) | Op::Once(_)),
+                    "EditRefused" => matches!(note.op, Op::Transact(_) | Op::Once(_)),
                     _ => false,
                 };
                 (!may_be).then(|| format!("failed for no reason, {failure}"))
@@ -238,13 +252,10 @@ impl Ended {
 
     /// A claim has one effect.
     fn breaks_a_key(&self, effects: &[Effect<'_>]) -> Option<String> {
-        let claim = |note: &Note| if let Op::Once(claim, _) = note.op { Some(claim) } else { None };
-        (0..2).find_map(|of| {
-            let ops: Vec<_> =
-                self.notes.iter().filter(|note| claim(note) == Some(of)).map(|note| note.number).collect();
-            let count = effects.iter().filter(|effect| ops.contains(&effect.applied.op)).count();
-            (count > 1).then(|| format!("{}: {count} effects of one idempotency key, {of}", history::APPLIED_TWICE))
-        })
+        let has_key = |note: &&Note| matches!(note.op, Op::Once(_));
+        let ops: Vec<_> = self.notes.iter().filter(has_key).map(|note| note.number).collect();
+        let count = effects.iter().filter(|effect| ops.contains(&effect.applied.op)).count();
+        (count > 1).then(|| format!("{}: {count} effects of one idempotency key", history::APPLIED_TWICE))
     }
 
     /// The clients' view of one row.
@@ -330,6 +341,23 @@ fn rests_on_another_state(decision: &Decision, note: &Note, effect: &Effect<'_>,
         }
         let is_old = !note.op.is_blind(look.row) && !rows.shows(look, (note.began, effect.applied.time));
         is_old.then(|| format!("decided on an old state of {:?}", look.row))
+    })
+}
+
+/// Whether an older build, or an edit, changed an attribute that it does not know, or today's build left it as it was.
+fn changes_what_it_does_not_know(
+    decision: &Decision,
+    is_older: bool,
+    effect: &Effect<'_>,
+    rows: &Rows,
+) -> Option<String> {
+    effect.changes.iter().find_map(|(row, before, now)| {
+        let (name, item) = (KINDS[row.kind].hidden()?, now.item.as_ref()?);
+        let is_whole = decision.does.iter().any(|(of, does)| of == row && matches!(does, Does::Write(_)));
+        let kept = rows.before(*row, effect.write).filter(|_| before.is_some()).map(|state| &state.raw[name]);
+        let expected =
+            if is_whole && !is_older { item.get(&KINDS[row.kind].by()) } else { kept.filter(|kept| !kept.is_null()) };
+        (now.raw.get(name) != expected).then(|| format!("{row:?} has another {name} than {expected:?}"))
     })
 }
 

@@ -1,6 +1,6 @@
 //! Plays the kinds of items, without their types.
 
-use super::catalog::{Of, Row, item_of};
+use super::catalog::{KINDS, Of, Row, item_of};
 use super::plan::{Answer, Read, Step, Task};
 use super::player::{Noted, Own, Player};
 use super::records::*;
@@ -36,7 +36,12 @@ pub trait Playable: Sync {
     ) -> Boxed<'a, Option<String>>;
 }
 
-pub static PLAYED: &[&dyn Playable] = all_subjects!(Of, [Flat]);
+pub static PLAYED: &[&dyn Playable] = all_subjects!(Of, [Flat, Builds]);
+
+/// A kind as this client's build knows it.
+pub fn played(player: &Player, kind: usize) -> &'static dyn Playable {
+    if player.is_older && KINDS[kind].table() == Before::TABLE { &Of::<Before>(PhantomData) } else { PLAYED[kind] }
+}
 
 /// An item in an attempt.
 pub trait InAttempt: Send + Sync {

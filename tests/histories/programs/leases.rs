@@ -106,9 +106,9 @@ impl Player {
                     Err(Error::Failed(failure)) => Err(failure),
                 }
             }
-            (LeaseOp::AcquireOnce(claim), _) => {
+            (LeaseOp::AcquireOnce, _) => {
                 plays("Leases::acquire_once");
-                let claim = IdempotencyClaim::new(&["lease", key, &claim.to_string()], &[&holder]);
+                let claim = IdempotencyClaim::new(&["lease", key], &[&holder]);
                 match leases.acquire_once(key, &holder, terms, &claim).await {
                     Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => Ok(Some(lease)),
                     Err(IdempotencyError::Failed(failure)) => Err(failure),

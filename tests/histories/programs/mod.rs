@@ -187,10 +187,14 @@ impl History for Programs {
     }
 }
 
-/// Removes rows that have ended.
+/// Removes rows that have ended. It looks less and less often while nobody begins an operation.
 async fn act_as_ttl(scene: Arc<Stage>, rows: Vec<Row>, every: u64) {
+    let (mut pause, mut last) = (every, 0);
     loop {
-        sleep(Duration::from_millis(1 + scene.network.below(every))).await;
+        sleep(Duration::from_millis(1 + scene.network.below(pause))).await;
+        let begun = scene.numbers.load(Relaxed);
+        pause = if begun == last { (2 * pause).min(every.max(5_000)) } else { every };
+        last = begun;
         for row in &rows {
             let (engine, table, key) = (&scene.network.engine, KINDS[row.kind].table(), key_of(*row, &scene.name).1);
             if ends_at(row.kind, &engine.row_at(table, &key)).is_some_and(|end| end < scene.now()) {

@@ -23,6 +23,8 @@ pub struct Program {
 pub struct Client {
     pub remembers: bool,
     pub few_attempts: bool,
+    /// Whether it runs an older build of the program.
+    pub is_older: bool,
     pub tasks: Vec<Task>,
 }
 
@@ -57,7 +59,7 @@ pub enum Op {
     OneShots(Row, u32),
     Transact(Transaction),
     /// The transaction under an idempotency key.
-    Once(u8, Transaction),
+    Once(Transaction),
     Lease(LeaseOp),
     Newest(NewestOp),
 }
@@ -67,14 +69,14 @@ impl Op {
     pub fn edits(&self) -> Vec<&Edit> {
         match self {
             Op::Edit(_, edit) | Op::EditOrUpdate(_, edit, _) => vec![edit],
-            Op::Transact(of) | Op::Once(_, of) => of.rows.iter().filter_map(|(.., step)| step.edit()).collect(),
+            Op::Transact(of) | Op::Once(of) => of.rows.iter().filter_map(|(.., step)| step.edit()).collect(),
             _ => Vec::new(),
         }
     }
 
     /// Whether it edits this row and says that the conditions of the edit suffice.
     pub fn is_blind(&self, row: Row) -> bool {
-        let (Op::Transact(of) | Op::Once(_, of)) = self else { return false };
+        let (Op::Transact(of) | Op::Once(of)) = self else { return false };
         of.rows.iter().any(|(of, _, _, step)| *of == row && matches!(step, Step::Blind(_)))
     }
 
@@ -93,7 +95,7 @@ impl Op {
             | Op::OneShots(row, _)
             | Op::Lease(LeaseOp::WhileHeld(row)) => vec![*row],
             Op::GetMany(rows) => rows.clone(),
-            Op::Transact(of) | Op::Once(_, of) => of.rows.iter().map(|(row, ..)| *row).collect(),
+            Op::Transact(of) | Op::Once(of) => of.rows.iter().map(|(row, ..)| *row).collect(),
             Op::Lease(_) | Op::Newest(_) => Vec::new(),
         }
     }
@@ -126,7 +128,7 @@ pub struct Change {
 pub enum LeaseOp {
     Acquire,
     AcquireWithin,
-    AcquireOnce(u8),
+    AcquireOnce,
     Renew,
     RenewAt,
     Release,
@@ -177,7 +179,8 @@ pub struct Transaction {
     pub answer: Answer,
 }
 
-const KINDS_OF_RARE_VALUES: [&str; 9] = [
+const KINDS_OF_RARE_VALUES: [&str; 10] = [
+    "PlayBuilds",
     "PlaySets",
     "PlayBinaries",
     "PlayFloats",
@@ -208,7 +211,7 @@ impl Program {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0x9206_2A45);
         // In one of four programs, only the rates of one fault are high, so that it can be told what it does.
         let most = match rng.u32(..4) {
-            0 => Rates { held: 60, second_copy: 300, copied_soon: 600, throttled: 80, ..Rates::default() },
+            0 => Rates { held: 60, second_copy: 400, copied_soon: 800, throttled: 80, denied: 120, ..Rates::default() },
             1 => Rates::default(),
             _ => Rates { frozen: 10, denied: 10, ..STORM },
         };
@@ -223,9 +226,9 @@ impl Program {
         rows.sort();
         rows.dedup();
         let (clients, tasks, ttl) =
-            (rng.usize(1..=4), rng.usize(2..=7), rng.choice([500, 100_000, 600_000]).expect("one"));
+            (rng.usize(1..=4), rng.usize(2..=7), rng.choice([20, 500, 100_000, 600_000]).expect("one"));
         let has_leases = rng.u32(..6) == 0;
-        let mut plan = Plan { rng, rows, has_leases, waits: if ttl == 500 { 2_000 } else { 4_000_000 } };
+        let mut plan = Plan { rng, rows, has_leases, waits: if ttl <= 500 { 2_000 } else { 4_000_000 } };
         let clients = (0..clients).map(|_| plan.client(tasks)).collect();
         Program { seed, rates, ttl, clients }
     }
@@ -242,7 +245,7 @@ impl Plan {
     }
 
     fn client(&mut self, tasks: usize) -> Client {
-        let (remembers, few_attempts) = (self.chance(2), self.chance(3));
+        let (remembers, few_attempts, is_older) = (self.chance(2), self.chance(3), self.chance(3));
         // The first task of many creates a row, so that there is something to change.
         let mut first = Some(Op::Create(self.row(), self.seed()));
         let tasks = (0..tasks).map(|_| {
@@ -255,7 +258,7 @@ impl Plan {
                 is_fenced: self.chance(8),
             }
         });
-        Client { remembers, few_attempts, tasks: tasks.collect() }
+        Client { remembers, few_attempts, is_older, tasks: tasks.collect() }
     }
 
     fn row(&mut self) -> Row {
@@ -282,10 +285,10 @@ impl Plan {
             11 => Op::DeleteAt(row),
             12 => Op::Delete(row),
             13..=16 => Op::Edit(row, self.edit(row)),
-            17 => Op::EditOrUpdate(row, self.edit(row), self.change()),
+            8 | 9 | 17 => Op::EditOrUpdate(row, self.edit(row), self.change()),
             18 if self.chance(4) => Op::OneShots(row, self.rng.u32(2..90)),
             18..=24 => Op::Transact(self.transaction()),
-            25 | 26 => Op::Once(self.rng.u8(..2), self.transaction()),
+            25 | 26 => Op::Once(self.transaction()),
             27..=29 => Op::Lease(self.lease()),
             30 => Op::Newest(self.newest()),
             _ => Op::Update(row, self.change()),
@@ -307,7 +310,7 @@ impl Plan {
         match self.rng.u32(..14) {
             0..=3 => LeaseOp::Acquire,
             4 => LeaseOp::AcquireWithin,
-            5 => LeaseOp::AcquireOnce(self.rng.u8(..2)),
+            5 => LeaseOp::AcquireOnce,
             6 | 7 => LeaseOp::Renew,
             8 => LeaseOp::RenewAt,
             9 => LeaseOp::Release,

@@ -2,7 +2,7 @@
 
 use super::catalog::KINDS;
 use super::edits::{Clause, Edit, Within};
-use super::kinds::{InAttempt, PLAYED};
+use super::kinds::{InAttempt, played};
 use super::plan::{Answer, LeaseOp, Op, Task, Transaction};
 use super::player::{Made, Noted, Own, Player, RECORDS};
 use super::told::{Note, Outcome, Told};
@@ -87,13 +87,13 @@ impl Player {
     async fn perform(&self, task: &Task, call: &Call, noted: &Noted<'_>) -> Told {
         match &task.op {
             Op::Transact(of) => self.transact(of, task, call, noted).await,
-            Op::Once(claim, of) => self.once(*claim, of, task, call, noted).await,
+            Op::Once(of) => self.once(of, task, call, noted).await,
             Op::Newest(op) => self.newest(op, call, noted).await,
             Op::Lease(op) if !matches!(op, LeaseOp::WhileHeld(_)) => self.lease(*op, call, noted).await,
             // The others belong to one table.
             op => {
                 let row = op.rows()[0];
-                PLAYED[row.kind].perform(self, task, row, call, noted).await
+                played(self, row.kind).perform(self, task, row, call, noted).await
             }
         }
     }
@@ -101,8 +101,11 @@ impl Player {
     fn reads(&self, of: &Transaction, task: &Task) -> (Reads, Vec<Box<dyn InAttempt>>, Option<Item<FencingToken>>) {
         self.client.scene.plays("Reads::new");
         let mut reads = Reads::new();
-        let items =
-            of.rows.iter().map(|(row, read, ..)| PLAYED[row.kind].read(self, &mut reads, *row, *read, task)).collect();
+        let items = of
+            .rows
+            .iter()
+            .map(|(row, read, ..)| played(self, row.kind).read(self, &mut reads, *row, *read, task))
+            .collect();
         let lease = self.lease.lock().expect("no panic");
         let lease = lease.as_ref().filter(|_| of.requires_lease).map(|lease| {
             self.client.scene.plays("Reads::lease");
@@ -154,36 +157,24 @@ impl Player {
         }
     }
 
-    async fn once(&self, claim: u8, of: &Transaction, task: &Task, call: &Call, noted: &Noted<'_>) -> Told {
+    async fn once(&self, of: &Transaction, task: &Task, call: &Call, noted: &Noted<'_>) -> Told {
         let (reads, items, lease) = self.reads(of, task);
         for name in ["Store::idempotency", "Idempotency::in_call", "Idempotency::change", "IdempotencyClaim::new"] {
             noted.own.plays(name);
         }
-        let claim = IdempotencyClaim::new(&["play", &self.client.scene.name, &claim.to_string()], &["payload"]);
+        let claim = IdempotencyClaim::new(&["play", &self.client.scene.name], &["payload"]);
         let records = self.store.idempotency::<Receipt>(RECORDS).in_call(call);
         let receipt = |attempt: &mut Attempt| {
             let (id, _) = Self::decide(of, &items, lease, attempt, noted)?;
             let mut draw = Draw::new(id);
-            let receipt = Receipt {
-                id,
-                note: Drawn::drawn(&mut draw),
-                json: Drawn::drawn(&mut draw),
-                ratio: Drawn::drawn(&mut draw),
-            };
+            let receipt = Receipt::drawn(id, &mut draw);
             *noted.is_odd.lock().expect("no panic") |= draw.is_odd;
             Ok(receipt)
         };
         match records.change(&claim, reads, receipt).await {
             Ok(fencepost::Answer::New(receipt)) => Told { decision: Some(receipt.id), ..Told::of(Outcome::Applied) },
             Ok(fencepost::Answer::Replayed(receipt)) => {
-                let mut draw = Draw::new(receipt.id);
-                let first = Receipt {
-                    id: receipt.id,
-                    note: Drawn::drawn(&mut draw),
-                    json: Drawn::drawn(&mut draw),
-                    ratio: Drawn::drawn(&mut draw),
-                };
-                Told::of(if receipt == first {
+                Told::of(if receipt == Receipt::drawn(receipt.id, &mut Draw::new(receipt.id)) {
                     Outcome::Replayed(receipt.id)
                 } else {
                     Outcome::Failed("replayed another answer".to_owned())
@@ -202,4 +193,11 @@ struct Receipt {
     note: Option<String>,
     json: Value,
     ratio: Odd<f64>,
+}
+
+impl Receipt {
+    /// The answer of a decision.
+    fn drawn(id: u64, draw: &mut Draw) -> Self {
+        Receipt { id, note: Drawn::drawn(draw), json: Drawn::drawn(draw), ratio: Drawn::drawn(draw) }
+    }
 }

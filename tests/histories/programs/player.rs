@@ -83,6 +83,7 @@ pub struct Player {
     pub client: scene::Client<Own, Note>,
     pub store: Store,
     pub remembers: bool,
+    pub is_older: bool,
     pub known: Mutex<BTreeMap<Row, ItemVersion>>,
     pub lease: Mutex<Option<Lease>>,
 }
@@ -94,7 +95,8 @@ impl Player {
         scene.plays("Store::with_time_limit");
         let store = store.with_time_limit(Duration::from_secs(30));
         let store = if of.few_attempts { store.with_policy(with_few_attempts()) } else { store };
-        Player { client, store, remembers: of.remembers, known: Mutex::default(), lease: Mutex::default() }
+        let plan::Client { remembers, is_older, .. } = *of;
+        Player { client, store, remembers, is_older, known: Mutex::default(), lease: Mutex::default() }
     }
 
     pub fn table<T: Subject>(&self, task: &Task, call: &Call) -> Table<T> {

@@ -13,6 +13,8 @@ pub trait Subject: Record + Clone + PartialEq + Send + Sync + 'static {
     const TABLE: &'static str;
     /// The kinds of the parts of its key: `S`, `N` or `B` for each.
     const KEY: &'static str;
+    /// The attribute that an older build does not know, if there is one.
+    const HIDDEN: Option<&'static str> = None;
 
     fn drawn(draw: &mut Draw) -> Self;
     fn by(&self) -> u64;
@@ -283,6 +285,62 @@ impl Subject for Flat {
 
     fn with(self, by: u64, n: u32) -> Self {
         Flat { by, n: n.into(), ..self }
+    }
+}
+
+/// Today's build of a type, with an attribute that the build before does not know: the number of the last change of the
+/// whole item by today's build.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id", settings = Settings::own().remembered_writes(12).edit_window(4))]
+pub struct Builds {
+    by: u64,
+    n: f64,
+    text: String,
+    #[serde(default)]
+    noted: u64,
+}
+
+impl Subject for Builds {
+    const TABLE: &'static str = "PlayBuilds";
+    const KEY: &'static str = "S";
+    const HIDDEN: Option<&'static str> = Some("noted");
+
+    fn drawn(draw: &mut Draw) -> Self {
+        Builds { by: 0, n: draw.small().into(), text: Drawn::drawn(draw), noted: 0 }
+    }
+
+    fn by(&self) -> u64 {
+        self.by
+    }
+
+    fn with(self, by: u64, n: u32) -> Self {
+        Builds { by, n: n.into(), noted: by, ..self }
+    }
+}
+
+/// The build before [`Builds`], with another window.
+#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id", settings = Settings::own().remembered_writes(12).edit_window(12))]
+pub struct Before {
+    by: u64,
+    n: f64,
+    text: String,
+}
+
+impl Subject for Before {
+    const TABLE: &'static str = Builds::TABLE;
+    const KEY: &'static str = Builds::KEY;
+
+    fn drawn(draw: &mut Draw) -> Self {
+        Before { by: 0, n: draw.small().into(), text: Drawn::drawn(draw) }
+    }
+
+    fn by(&self) -> u64 {
+        self.by
+    }
+
+    fn with(self, by: u64, n: u32) -> Self {
+        Before { by, n: n.into(), ..self }
     }
 }
 

@@ -16,6 +16,7 @@ pub struct Facts {
     pub names: Vec<String>,
     pub remembered: usize,
     pub deletes: String,
+    pub hidden: Option<&'static str>,
 }
 
 impl Facts {
@@ -28,7 +29,8 @@ impl Facts {
         };
         let names =
             ["version", "incarnation", "writes", "purge_at", "buried", "fence", "given", "served"].map(word).into();
-        Facts { names, remembered: word("remembered").parse().expect("a number"), deletes: word("deletes") }
+        let (remembered, hidden) = (word("remembered").parse().expect("a number"), KINDS[kind].hidden());
+        Facts { names, remembered, deletes: word("deletes"), hidden }
     }
 
     /// Whether rows go although nobody deletes them, or leave no tombstone.
@@ -123,7 +125,7 @@ impl State {
         let is_ours = |name: &String| facts.names.contains(name) || key.get(name).is_some();
         let attributes = raw.as_object().filter(|_| !facts.is_tombstone(raw));
         let item = attributes.map(|attributes| {
-            let own = attributes.iter().filter(|(name, _)| !is_ours(name));
+            let own = attributes.iter().filter(|(name, _)| !is_ours(name) && facts.hidden != Some(name));
             own.map(|(name, value)| (name.clone(), canonical(value))).collect()
         });
         let at = || {

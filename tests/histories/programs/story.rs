@@ -1,6 +1,6 @@
 //! The story of a program, and smaller programs than it.
 
-use super::plan::{Program, Task};
+use super::plan::{self, Program, Task};
 use fencepost_test::Rates;
 use std::fmt;
 
@@ -31,7 +31,8 @@ impl fmt::Display for Program {
             writeln!(f, "  {:?}", self.rates)?;
         }
         for (number, client) in self.clients.iter().enumerate() {
-            writeln!(f, "  client {number}, remembers: {}", client.remembers)?;
+            let plan::Client { remembers, is_older, .. } = client;
+            writeln!(f, "  client {number}, remembers: {remembers}, of an older build: {is_older}")?;
             for Task { op, after, within, dropped_after, is_fenced } in &client.tasks {
                 write!(f, "    after {after} ms, within {within} ms: {op:?}")?;
                 let dropped = dropped_after.map_or_else(String::new, |polls| format!(", dropped at await {polls}"));

@@ -94,7 +94,7 @@ impl Draw {
             4 => json!(self.one(&[0.5, -1.25, 1e-7])),
             // An `f64` does not have all digits, and the number reads back as another one.
             5 => {
-                let is_odd = self.rng.u32(..6) == 0;
+                let is_odd = self.rng.bool();
                 self.is_odd |= is_odd;
                 let text = if is_odd { "1.0000000000000000000000001" } else { "18446744073709551615" };
                 serde_json::from_str(text).expect("a number")
