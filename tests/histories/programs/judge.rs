@@ -120,11 +120,13 @@ impl Ended {
     fn check(&self, note: &Note, effects: &[&Effect<'_>], rows: &Rows) -> Option<String> {
         let Note { told, began, ended, decisions, .. } = note;
         let during = (*began, *ended);
-        // Where rows vanish, a second copy of a create may create the row again.
+        // Where rows vanish, a second copy of a create may create the row again, and one of its delete remove it again.
         let is_again = |effect: &Effect<'_>, first: &Effect<'_>| {
             effect.changes.iter().all(|(row, before, now)| {
-                let same = |(of, _, then): &(Row, Option<&Item>, &State)| of == row && then.item == now.item;
-                before.is_none() && Facts::of(row.kind).vanish(row.kind) && first.changes.iter().any(same)
+                let same = |(of, from, then): &(Row, Option<&Item>, &State)| {
+                    (of, from, &then.item) == (row, before, &now.item)
+                };
+                Facts::of(row.kind).vanish(row.kind) && first.changes.iter().any(same)
             })
         };
         let first = effects.first();
@@ -141,7 +143,10 @@ impl Ended {
             let decision = decisions.iter().find(|one| Some(one.id) == told.decision);
             decision.is_none_or(|one| one.does.iter().all(|(_, does)| !writes(does) || matches!(does, Does::Edit(_))))
         };
+        // No item may be there, because another client deleted it after the edit that was applied.
+        let is_gone = matches!(note.op, Op::EditOrUpdate(..)) && told.shown.iter().any(|shown| shown.item.is_none());
         let claim = match &told.outcome {
+            Outcome::Refused if is_gone && applied.iter().any(|one| one.time <= *ended) => Claim::Applied,
             Outcome::Applied if applied.is_empty() && changes_nothing() => Claim::Nothing,
             Outcome::Applied => Claim::Applied,
             Outcome::Refused | Outcome::Failed(_) => Claim::NotApplied,
@@ -215,18 +220,19 @@ impl Ended {
         let has = |text: &str| note.op.rows().iter().any(|row| KINDS[row.kind].table() == text);
         match &note.told.outcome {
             Outcome::Unknown(why) => {
-                // Nothing excludes a copy of a refused create where rows vanish, so no other change may follow it.
+                // Nothing excludes a copy of a refused create where rows vanish, so no other change may follow it. In an open
+                // table, a row that is gone has taken its memory of a refused attempt with it.
                 let vanishes = |row: Row| Facts::of(row.kind).vanish(row.kind);
+                let creates = |(row, does): &(Row, Does)| matches!(does, Does::Write(_)) && vanishes(*row);
                 let has_no_burn = why.contains("an earlier attempt may still be applied")
-                    && note
-                        .decisions
-                        .iter()
-                        .any(|one| one.does.iter().any(|(row, does)| matches!(does, Does::Write(_)) && vanishes(*row)));
+                    && note.decisions.iter().any(|one| one.does.iter().any(creates));
+                let is_forgotten = why.contains("its row no longer remembers it") && has("PlayOpen");
                 let is_late =
                     note.ended - note.began + Duration::from_millis(200) >= Duration::from_millis(note.within);
                 // A value that cannot be stored may come after an open attempt.
                 let is_excused = is_late
                     || has_no_burn
+                    || is_forgotten
                     || note.is_odd
                     || self.program.rates.frozen > 0
                     || sent.iter().any(|sent| excuses(sent));

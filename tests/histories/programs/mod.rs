@@ -5,7 +5,7 @@
 
 use super::history::{By, History};
 use super::scene::{Scene, TTL, work_together};
-use crate::harness::engine::{Asked, Engine, Step, store};
+use crate::harness::engine::{Asked, Engine, Step, embedded_with_indexed_tables, store};
 use crate::harness::faults::{Applied, Broken, Touched, network_that_breaks};
 use crate::harness::total::Total;
 use catalog::{KINDS, Row, key_of};
@@ -149,8 +149,10 @@ impl History for Programs {
             Err(why) if broken == Broken::Nothing => why,
             outcome => return outcome,
         };
+        // Each on an engine of its own, because the tokens of a program repeat.
         let breaks = |program: &Program, why: &str| {
-            let also = Self::judge(engine, program, broken, by).err().filter(|also| kind_of(also) == kind_of(why))?;
+            let engine = Self::fill(embedded_with_indexed_tables(Self::TABLES));
+            let also = Self::judge(&engine, program, broken, by).err().filter(|also| kind_of(also) == kind_of(why))?;
             Some((program.clone(), also))
         };
         while let Some(smaller) = program.smaller().iter().find_map(|smaller| breaks(smaller, &why)) {
