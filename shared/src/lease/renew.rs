@@ -75,7 +75,8 @@ impl Leases {
                 Ok(Err(refusal)) => refusal,
                 Err(failure) => return Err(unless_unknown(failure, earlier).into()),
             };
-            let (stored, pending) = refusal.read(StoredLease::read)?;
+            let read = refusal.read(StoredLease::read);
+            let (stored, pending) = read.map_err(|failure| unless_unknown(failure, earlier.take()))?;
             let stored = under(token, stored).map_err(refused)?;
             if stored.holder.is_none() {
                 return Err(refused(LeaseLost::Fenced));

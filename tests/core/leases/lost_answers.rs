@@ -1,13 +1,13 @@
 //! Lost answers: the outcome of the request is found out at once, and never reported wrongly.
 
-use super::{renew_elsewhere, take_over};
+use super::{renew_elsewhere, take_over, update};
 use crate::harness::clients::{Way, client_that, client_whose, client_whose_first_write, lost};
 use crate::harness::engine::{Engine, number};
 use crate::leases::world::{World, acquire, call, release, renew, shown_lease, terms, token};
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
 use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure};
-use serde_json::Value;
+use serde_json::{Value, json};
 use std::time::Duration;
 
 /// A world behind a client. Its first requests take these ways, and the others arrive. The client has had an answer
@@ -240,6 +240,28 @@ async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be
         let answer = world.send(&renew("k", token, 90).header("if-match", &tag)).await;
         answer.says(status, code);
     }
+}
+
+/// The second renewal follows another client's, and is refused by a row that cannot be read.
+#[tokio::test(start_paused = true)]
+async fn a_renewal_that_ends_at_an_unreadable_lease_is_unknown_if_an_earlier_one_was_lost() {
+    let world = World::new();
+    let client = client_whose(&world.engine, |engine, write, operation, body| {
+        if write == 1 {
+            engine.answer(operation, body);
+            renew_elsewhere(engine);
+            return lost();
+        }
+        if write == 3 {
+            let values = json!({":none": {"S": ""}, ":many": {"N": "9"}});
+            update(engine, "SET expiresAt = :none, renewals = :many", &values);
+        }
+        engine.answer(operation, body)
+    });
+    let leases = world.reached_by(&client).app.leases;
+    let mut lease = leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
+    let renewed = leases.renew(&mut lease, terms(10_000)).await;
+    assert!(is_unknown(&renewed), "{renewed:?}");
 }
 
 #[tokio::test(start_paused = true)]
