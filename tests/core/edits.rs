@@ -157,6 +157,32 @@ async fn an_edit_that_makes_the_item_too_large_is_rejected_and_its_copy_finds_it
     assert_eq!(row(&engine)["status"]["S"], "high");
 }
 
+/// The same beside the create of another shelf, which remembers the transaction.
+#[tokio::test]
+async fn a_transaction_that_makes_an_item_too_large_is_rejected_and_its_copy_finds_it_burned() {
+    let (engine, key, _) = with_shelf().await;
+    let note = |bytes: usize| json!({":n": {"S": "x".repeat(bytes)}});
+    change_shelf(&engine, "SET note = :n", &note(390 * 1024));
+    let (client, under_way) = client_that_notes_its_first_write(&engine);
+    let store = Store::new(&client);
+    let mut reads = Reads::new();
+    let shelves = store.table::<Bare>(TABLE);
+    let (shelf, other) = (reads.later("shelf", &shelves, &key), reads.later("other", &shelves, "s-2"));
+    let rejected = store.transact_with_retry(reads, |attempt| {
+        attempt.put_if_absent(other, &Bare { stock: 1 })?;
+        attempt.edit(shelf, &Edit::set("status", &"x".repeat(20 * 1024)))?;
+        Ok::<_, Error>(())
+    });
+    let rejected = rejected.await;
+    assert!(matches!(rejected, Err(Error::Failed(Failure::Rejected { .. }))), "{rejected:?}");
+    assert_eq!(engine.take_counts(), (0, 2), "the transaction and the burn");
+    change_shelf(&engine, "SET note = :n", &note(1));
+    let copy = under_way.lock().expect("no panic").clone();
+    let (status, answer) = engine.answer("TransactWriteItems", &copy);
+    assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
+    assert_eq!(row(&engine)["status"]["S"], "high");
+}
+
 /// A full item collection rejects any write, and the burn too. When it has room, a copy of the update is applied.
 #[tokio::test(start_paused = true)]
 async fn a_write_to_a_full_collection_that_cannot_be_burned_is_unknown() {

@@ -23,6 +23,12 @@ pub struct SentWrite {
 }
 
 impl SentWrite {
+    /// Whether it demands one state of the row, whose size is fixed. Where versions may repeat, it demands only some
+    /// attributes.
+    pub(crate) fn is_exact(&self) -> bool {
+        !self.versions_may_repeat && !matches!(self.on, Base::Row { window: 2.., .. })
+    }
+
     pub(crate) fn new(layout: &Layout, id: WriteId, fence: Option<u64>, on: Base) -> Self {
         SentWrite {
             id,

@@ -168,8 +168,7 @@ impl<'a> RowChange<'a> {
         attempt: &Prepared,
         source: Source,
     ) -> Result<(Option<Applied>, Option<Attributes>), Failure> {
-        let is_exact = !matches!(attempt.sent.on, Base::Row { window: 2.., .. });
-        let may_be_applied = depends_on_the_data(&source, is_exact);
+        let may_be_applied = depends_on_the_data(&source, |_| attempt.sent.is_exact());
         if !may_be_applied && !self.gives_way {
             return Err(Failure::Rejected { source });
         }

@@ -54,7 +54,21 @@ pub(super) struct EditStep {
 
 impl Step {
     pub(super) fn writes(&self) -> Option<usize> {
-        matches!(self.role, Role::Writes(_)).then_some(self.row)
+        self.sent().map(|(row, _)| row)
+    }
+
+    /// The row that remembers the step, and the write to it.
+    pub(super) fn sent(&self) -> Option<(usize, SentWrite)> {
+        if let Role::Writes(sent) = self.role { Some((self.row, sent)) } else { None }
+    }
+
+    /// Whether it demands one state of its row.
+    pub(super) fn is_exact(&self) -> bool {
+        match &self.role {
+            Role::Writes(sent) => sent.is_exact(),
+            Role::Adds => false,
+            Role::Checks(_) | Role::Requires(_) => true,
+        }
     }
 
     pub(super) fn changes(&self) -> bool {

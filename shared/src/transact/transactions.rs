@@ -3,7 +3,7 @@
 use super::attempt::Attempt;
 use super::reads::{Known, Reads};
 use super::step::Step;
-use crate::error::{Error, Failure};
+use crate::error::{Error, Failure, Source};
 use crate::layout::Layout;
 use crate::protocol::attempts::OpenAttempt;
 use crate::protocol::change::Settled;
@@ -12,7 +12,7 @@ use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
 use crate::protocol::refusal::Role;
-use crate::protocol::send::{Reason, Send};
+use crate::protocol::send::{Reason, Send, depends_on_the_data};
 use crate::protocol::settle::{made, while_open};
 use crate::store::Store;
 use std::collections::BTreeSet;
@@ -150,9 +150,30 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bo
             (format!("{token}{mismatches:02}"), requests.iter().map(|step| step.request.clone()).collect());
         sender.transact(items, token, send)
     };
-    match delivery.until_proved(send).await? {
-        Ok(()) => Ok(true),
-        Err(refusal) => refused(delivery, attempt, &steps, refusal).await,
+    match delivery.until_proved(send).await {
+        Ok(Ok(())) => Ok(true),
+        Ok(Err(refusal)) => refused(delivery, attempt, &steps, refusal).await,
+        Err(Failure::Rejected { source }) if depends_on_the_data(&source, |step| steps[step].is_exact()) => {
+            rejected(delivery, attempt, &steps, source).await
+        }
+        Err(failure) => Err(failure),
+    }
+}
+
+/// A rejected transaction was not applied, but a copy of it may be when the data are others, so it is burned. Returns
+/// whether the row of the burn shows that such a copy was applied.
+async fn rejected(
+    delivery: &mut Delivery<'_>,
+    attempt: &mut Attempt,
+    steps: &[Step],
+    source: Source,
+) -> Result<bool, Failure> {
+    let writes: Vec<_> = steps.iter().filter_map(Step::sent).collect();
+    let (attempts, site) = attempt.parts();
+    match delivery.burn(attempts, &writes, &site).await {
+        Ok(Some((Verdict::Landed(_), _))) => Ok(true),
+        Ok(Some((verdict, _))) if verdict.is_final() => Err(Failure::Rejected { source }),
+        _ => Err(Failure::OutcomeUnknown { source }),
     }
 }
 

@@ -8,6 +8,8 @@ use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::put_item::PutItemError;
 use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::CancellationReason;
+use aws_sdk_dynamodb::types::error::TransactionCanceledException;
 use hyper_util::client::legacy;
 use std::error::Error;
 use std::time::Duration;
@@ -37,14 +39,19 @@ pub(crate) fn is_malformed_query(source: &Source) -> bool {
 }
 
 /// Whether a rejection depends on the stored data, so that a second copy of the write may be applied to a later state: the
-/// item would be too large, or its collection is full. `is_exact`: the write demands one version, whose size is fixed.
-pub(crate) fn depends_on_the_data(source: &Source, is_exact: bool) -> bool {
-    let update = source.downcast_ref::<UpdateItemError>().and_then(ProvideErrorMetadata::code);
-    match update.or_else(|| source.downcast_ref::<PutItemError>().and_then(ProvideErrorMetadata::code)) {
-        Some("ItemCollectionSizeLimitExceededException") => true,
-        Some("ValidationException") => !is_exact,
+/// item would be too large, or its collection is full. `is_exact`: the step demands one version, whose size is fixed. A
+/// write of one row is step 0.
+pub(crate) fn depends_on_the_data(source: &Source, is_exact: impl Fn(usize) -> bool) -> bool {
+    let depends = |(step, code): (usize, Option<&str>)| match code {
+        Some("ItemCollectionSizeLimitExceededException" | "ItemCollectionSizeLimitExceeded") => true,
+        Some("ValidationException" | "ValidationError") => !is_exact(step),
         _ => false,
+    };
+    if let Some(cancelled) = source.downcast_ref::<TransactionCanceledException>() {
+        return cancelled.cancellation_reasons().iter().map(CancellationReason::code).enumerate().any(depends);
     }
+    let update = source.downcast_ref::<UpdateItemError>().and_then(ProvideErrorMetadata::code);
+    depends((0, update.or_else(|| source.downcast_ref::<PutItemError>().and_then(ProvideErrorMetadata::code))))
 }
 
 /// Classifies an error of the service by its code and HTTP status, never by its text.

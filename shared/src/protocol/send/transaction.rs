@@ -131,6 +131,11 @@ pub(super) fn classify_transact_write_items(
             match context.into_err() {
                 E::TransactionCanceledException(mut cancelled) => {
                     let reasons = cancelled.cancellation_reasons.take().unwrap_or_default();
+                    // The error keeps the codes, and not the rows.
+                    let code = |reason: &CancellationReason| {
+                        CancellationReason::builder().set_code(reason.code.clone()).build()
+                    };
+                    cancelled.cancellation_reasons = Some(reasons.iter().map(code).collect());
                     classify_cancellation(reasons, retry_after, cancelled)
                 }
                 error @ E::IdempotentParameterMismatchException(_) => SendOutcome::Mismatch(error.into()),
