@@ -9,7 +9,9 @@ use crate::harness::seeds::{self, Broke};
 use crate::harness::total::Total;
 use fencepost::Failure;
 use judges::linearizable;
+use serde_json::Value;
 use std::any::type_name;
+use std::collections::HashMap;
 use std::ops::Range;
 use tokio::time::Instant;
 
@@ -175,4 +177,25 @@ pub fn says_not_applied(failure: &Failure) -> bool {
         Failure::OutcomeUnknown { .. } => false,
         _ => panic!("no such thing happens here: {failure}"),
     }
+}
+
+/// The writes without tickets. A ticket leaves its row as it was, but for the number of tickets given, on which nothing
+/// rests but how long writers wait. So no row has that number here.
+pub fn without_tickets(mut applied: Vec<Applied>) -> Vec<Applied> {
+    let mut last = HashMap::new();
+    applied.retain_mut(|applied| {
+        let mut changes = applied.rows.len() != 1;
+        for touched in &mut applied.rows {
+            touched.row = without_count_of_tickets(touched.row.take());
+            let row = (touched.step.table.clone(), touched.step.id.clone());
+            changes |= last.insert(row, touched.row.clone()).as_ref() != Some(&touched.row);
+        }
+        changes
+    });
+    applied
+}
+
+pub fn without_count_of_tickets(mut row: Value) -> Value {
+    row.as_object_mut().map(|attributes| attributes.remove("_given"));
+    row
 }

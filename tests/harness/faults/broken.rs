@@ -62,10 +62,6 @@ pub enum Broken {
     NoCondition,
     /// The conditions of puts ask whether values are equal where they should ask for their order.
     OnlyEqual,
-    /// A client applies a restock first, without its record, which follows in a write of its own.
-    RecordOutside,
-    /// A client places an order whose id is taken again under another id.
-    GuardRetried,
     /// A client's transaction does not check the items that it only reads.
     Unchecked,
     /// A client makes the appends of a transaction one after the other, and sometimes takes them back.

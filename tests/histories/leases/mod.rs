@@ -5,8 +5,7 @@
 //! [`judged`]. The rules broken at the end show that both notice mistakes. [`children`] plays
 //! a shorter story.
 
-use super::history::History;
-use super::item::without_tickets;
+use super::history::{History, without_tickets};
 use super::scene::{ALL_HAS_ARRIVED, STORM, TTL, calm, rates};
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Broken, Rates, network_that_breaks};

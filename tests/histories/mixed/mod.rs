@@ -4,17 +4,18 @@
 //! Reading order: [`neighbour`] (the other program), [`writer`] (Fencepost), then [`Mixed`].
 
 use super::history::{self, History};
-use super::item::{Operation, State, Stored, Timeline, Told, happened};
 use super::scene::{ALL_HAS_ARRIVED, STORM, rates};
 use crate::harness::engine::{Asked, Engine};
 use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
 use crate::harness::total::Total;
+use item::{Operation, State, Timeline, Told, happened};
 use judges::register::{self, Op};
 use neighbour::Style;
 use serde_json::Value;
 use tokio::time::sleep;
 use writer::{ANY, Counts, FOREIGN, KEY, NOBODY, NOTES, Own, Scene, TABLE, VERSIONED, Writer};
 
+mod item;
 mod neighbour;
 mod writer;
 
@@ -24,7 +25,7 @@ const UNDONE: &str = "an old row was put back over a change of Fencepost";
 /// Histories where the `Record` says `OTHERS` and the other program writes in `Style::ALL[STYLE]`.
 struct Mixed<const OTHERS: u8, const STYLE: usize> {
     applied: Vec<Applied>,
-    done: Vec<Operation<Counts>>,
+    done: Vec<Operation>,
     key: String,
     row: Value,
 }
@@ -101,12 +102,11 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
 
     fn total(&self) -> Total {
         let timeline = self.timeline();
-        let states = |such: &dyn Fn(&State<'_, Counts>) -> bool| timeline.0.iter().filter(|one| such(one)).count();
-        let count = |such: &dyn Fn(&Operation<_>) -> bool| self.done.iter().filter(|one| such(one)).count();
-        let has_incarnation = |state: &State<'_, _>| state.row.get("_incarnation").is_some();
-        let is_adoption = |pair: &&[State<'_, Counts>]| {
-            pair[0].after.is_some() && !has_incarnation(&pair[0]) && has_incarnation(&pair[1])
-        };
+        let states = |such: &dyn Fn(&State<'_>) -> bool| timeline.0.iter().filter(|one| such(one)).count();
+        let count = |such: &dyn Fn(&Operation) -> bool| self.done.iter().filter(|one| such(one)).count();
+        let has_incarnation = |state: &State<'_>| state.row.get("_incarnation").is_some();
+        let is_adoption =
+            |pair: &&[State<'_>]| pair[0].after.is_some() && !has_incarnation(&pair[0]) && has_incarnation(&pair[1]);
         let mut total = timeline.answers(&self.done);
         total += Total::of(&[
             ("ours", states(&|state| state.applied.op < FOREIGN && state.is_effect())),
@@ -128,18 +128,18 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
 }
 
 impl<const OTHERS: u8, const STYLE: usize> Mixed<OTHERS, STYLE> {
-    fn timeline(&self) -> Timeline<'_, Counts> {
+    fn timeline(&self) -> Timeline<'_> {
         Timeline::of(&self.applied, TABLE, &self.key)
     }
 
-    fn operation(&self, number: u64) -> Option<&Operation<Counts>> {
+    fn operation(&self, number: u64) -> Option<&Operation> {
         self.done.iter().find(|operation| operation.number == number)
     }
 
     /// A write that did not apply its operation to the value before it: it undid a write in between. If the other
     /// program demands nothing, only the writes of Fencepost are checked. Where Fencepost removes rows, versions start
     /// again, and the other program takes a new row for an old one.
-    fn lost_update(&self, state: &State<'_, Counts>) -> Option<String> {
+    fn lost_update(&self, state: &State<'_>) -> Option<String> {
         let State { applied, before, after, .. } = state;
         let expected = if applied.op >= FOREIGN {
             let is_checked = Style::ALL[STYLE].is_checked() && OTHERS != ANY;
@@ -155,7 +155,7 @@ impl<const OTHERS: u8, const STYLE: usize> Mixed<OTHERS, STYLE> {
     }
 
     /// An old row that was put back without a change that had landed.
-    fn undone(state: &State<'_, Counts>) -> Option<String> {
+    fn undone(state: &State<'_>) -> Option<String> {
         let copies = Style::ALL[STYLE] == Style::CopiesThrough && state.applied.op >= FOREIGN;
         let (before, after) = (state.before.as_ref().filter(|_| copies)?, state.after.as_ref());
         let is_gone =

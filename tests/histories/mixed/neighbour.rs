@@ -3,7 +3,6 @@
 use super::writer::Scene;
 use super::writer::{Counts, FOREIGN, KEY, SWEEP, TABLE, version_of};
 use crate::harness::faults::{Applied, Touched};
-use crate::histories::item::Stored;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;

@@ -1,9 +1,9 @@
 //! One client of Fencepost over a wire of its own, under every fault, and the item that it and another program write.
 
+use super::item::{Asked, Calling, Operation, Told, by_failure};
 use crate::harness::faults::Freezing;
 use crate::harness::off::BOUND;
 use crate::harness::states::number;
-use crate::histories::item::{Asked, Calling, Operation, Stored, Told, by_failure};
 use crate::histories::scene::{self, Begun, Client, with_few_attempts};
 use fencepost::{Call, Edit, Error, ItemVersion, Names, Reads, Record, Settings, Table, UpdateError};
 use judges::register;
@@ -75,11 +75,9 @@ impl register::Value for Counts {
     }
 }
 
-impl Stored for Counts {
-    /// A refused change is decided again. If the old values return, a second copy is applied in addition.
-    const COPIES_COUNT: bool = false;
-
-    fn of(row: &Value) -> Option<Self> {
+impl Counts {
+    /// `None` if there is no row, or only a tombstone.
+    pub fn of(row: &Value) -> Option<Self> {
         if !row.is_object() || row["_buried"]["N"].as_str().is_some_and(|at| row["version"]["N"] == at) {
             return None;
         }
@@ -90,26 +88,17 @@ impl Stored for Counts {
     }
 
     /// Rows of the other program have no incarnation.
-    fn is_at(row: &Value, at: ItemVersion) -> bool {
+    pub fn is_at(row: &Value, at: ItemVersion) -> bool {
         version_of(row) == at.version.get()
     }
 
-    /// Versions of the other program may fall.
-    fn judged(_: ItemVersion) -> Option<register::Version> {
-        None
-    }
-
-    fn first(number: u64) -> Self {
+    pub fn first(number: u64) -> Self {
         Counts { operations: vec![number], count: 0 }
     }
 
-    fn changed(&self, number: u64) -> Self {
+    pub fn changed(&self, number: u64) -> Self {
         let operations = self.operations.iter().copied().chain([number]).collect();
         Counts { operations, count: self.count + 1 }
-    }
-
-    fn amount(_: u64) -> i64 {
-        1
     }
 }
 
@@ -141,10 +130,10 @@ pub struct Own {
     pub creates: bool,
 }
 
-pub type Scene = scene::Scene<Own, Operation<Counts>>;
+pub type Scene = scene::Scene<Own, Operation>;
 
 pub struct Writer<const OTHERS: u8> {
-    client: Client<Own, Operation<Counts>>,
+    client: Client<Own, Operation>,
     table: Table<Tally<OTHERS>>,
     known: Option<ItemVersion>,
 }
@@ -192,13 +181,12 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         {
             self.known = Some(*at);
         }
-        let Begun { number, began, call } = begun;
-        let (asked, conflicts) = (asked.into_inner().expect("no panic"), call.tally().conflicts);
-        let (client, ended, by_before) = (self.client.number, Instant::now(), false);
-        self.client.scene.note(Operation { number, client, what, began, ended, told, asked, conflicts, by_before });
+        let Begun { number, began, .. } = begun;
+        let (asked, client, ended) = (asked.into_inner().expect("no panic"), self.client.number, Instant::now());
+        self.client.scene.note(Operation { number, client, what, began, ended, told, asked });
     }
 
-    async fn perform(&self, what: &str, begun: &Begun, asked: &Mutex<Asked<Counts>>) -> Told<Counts> {
+    async fn perform(&self, what: &str, begun: &Begun, asked: &Mutex<Asked>) -> Told {
         let Begun { number, call, .. } = begun;
         let (key, number, known) = (self.client.scene.name.as_str(), *number, self.known);
         match what {
@@ -214,7 +202,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
     }
 
     /// An add in a transaction that creates a note. The note's row remembers the transaction.
-    async fn add_with_note(&self, key: &str, number: u64, call: &Call) -> Told<Counts> {
+    async fn add_with_note(&self, key: &str, number: u64, call: &Call) -> Told {
         let notes = self.table.store().table::<Note>(NOTES);
         let mut reads = Reads::new();
         let note = reads.item("note", &notes, format!("{key:?} {number}"));

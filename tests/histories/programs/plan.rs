@@ -179,7 +179,9 @@ pub struct Transaction {
     pub answer: Answer,
 }
 
-const KINDS_OF_RARE_VALUES: [&str; 10] = [
+const KINDS_OF_RARE_VALUES: [&str; 12] = [
+    "PlayLarge",
+    "PlaySession",
     "PlayBuilds",
     "PlaySets",
     "PlayBinaries",
@@ -204,22 +206,29 @@ struct Plan {
     waits: u64,
     /// Whether its clients are busy with leases.
     has_leases: bool,
+    /// The first of the seeds of values that its clients have in common.
+    common: u64,
 }
 
 impl Program {
     pub fn of(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0x9206_2A45);
-        // In one of four programs, only the rates of one fault are high, so that it can be told what it does.
+        // One program in five has one kind alone, whose values meet the rarer conditions.
+        let is_rare = rng.u32(..5) == 0;
+        // In one program of four, and more often with rare values, most faults are second copies that come soon.
+        let copies =
+            Rates { held: 60, second_copy: 400, copied_soon: 800, throttled: 80, denied: 120, ..Rates::default() };
         let most = match rng.u32(..4) {
-            0 => Rates { held: 60, second_copy: 400, copied_soon: 800, throttled: 80, denied: 120, ..Rates::default() },
+            0 => copies,
+            1 if is_rare => copies,
             1 => Rates::default(),
             _ => Rates { frozen: 10, denied: 10, ..STORM },
         };
         let rates = rates(&mut rng, 1..=8, most);
-        // One program in five has one kind alone, whose values meet the rarer conditions.
-        let kinds = match rng.u32(..5) {
-            0 => vec![rng.choice(KINDS_OF_RARE_VALUES.map(kind_of)).expect("one")],
-            _ => (0..rng.usize(1..=3)).map(|_| rng.usize(0..KINDS.len())).collect(),
+        let kinds = if is_rare {
+            vec![rng.choice(KINDS_OF_RARE_VALUES.map(kind_of)).expect("one")]
+        } else {
+            (0..rng.usize(1..=3)).map(|_| rng.usize(0..KINDS.len())).collect()
         };
         let mut rows: Vec<_> =
             kinds.into_iter().flat_map(|kind| (0..rng.u8(1..=2)).map(move |key| Row { kind, key })).collect();
@@ -228,7 +237,8 @@ impl Program {
         let (clients, tasks, ttl) =
             (rng.usize(1..=4), rng.usize(2..=7), rng.choice([20, 500, 100_000, 600_000]).expect("one"));
         let has_leases = rng.u32(..6) == 0;
-        let mut plan = Plan { rng, rows, has_leases, waits: if ttl <= 500 { 2_000 } else { 4_000_000 } };
+        let (waits, common) = (if ttl <= 500 { 2_000 } else { 4_000_000 }, rng.u64(..));
+        let mut plan = Plan { rng, rows, has_leases, waits, common };
         let clients = (0..clients).map(|_| plan.client(tasks)).collect();
         Program { seed, rates, ttl, clients }
     }
@@ -241,7 +251,7 @@ impl Plan {
 
     /// The seed of a value. Few seeds make equal values, which conditions then meet.
     fn seed(&mut self) -> u64 {
-        if self.chance(2) { self.rng.u64(..3) } else { self.rng.u64(..) }
+        if self.chance(2) { self.common.wrapping_add(self.rng.u64(..3)) } else { self.rng.u64(..) }
     }
 
     fn client(&mut self, tasks: usize) -> Client {
@@ -269,6 +279,10 @@ impl Plan {
         let row = self.row();
         if KINDS[row.kind].key().1.len() == 2 && self.chance(2) {
             return Op::List(row, self.listing());
+        }
+        // A value that ends may make room for another one.
+        if KINDS[row.kind].expires_at().is_some() && self.chance(4) {
+            return Op::Create(row, self.seed());
         }
         if self.has_leases && self.chance(2) {
             return Op::Lease(self.lease());

@@ -1,102 +1,73 @@
 //! Histories of one item: the calls with their answers, the states of the row, and promises about both.
 
-use super::history::{Claim, contradiction, says_not_applied};
-use crate::harness::faults::{Applied, is_burn};
+use super::writer::{Counts, Tally};
+use crate::harness::faults::Applied;
 use crate::harness::total::Total;
-use fencepost::{
-    Call, Error, Exists, Failure, Incarnation, ItemVersion, Record, Table, UpdateError, VersionError, Versioned,
-};
+use crate::histories::history::{Claim, contradiction, says_not_applied};
+use fencepost::{Call, Error, Exists, Failure, Incarnation, ItemVersion, Table, UpdateError, VersionError, Versioned};
 use judges::linearizable::Seen;
-use judges::register::{self, Op, SeenOf, Shown};
+use judges::register::{self, Op, SeenOf, Shown, Value as _};
 use serde_json::Value;
-use std::collections::HashMap;
 use std::convert::Infallible;
 use std::sync::Mutex;
 use tokio::time::Instant;
 
 pub const TOLD_ANOTHER: &str = "told a value that was never stored at its version";
 
-/// The value of the item. Every change leaves the number of its operation, which shows a change that is applied twice.
-pub trait Stored: register::Value {
-    /// Whether a late second copy of a refused change counts as the change.
-    const COPIES_COUNT: bool;
-
-    /// The value of a stored row. `None` if there is no row or only a tombstone.
-    fn of(row: &Value) -> Option<Self>;
-    fn is_at(row: &Value, at: ItemVersion) -> bool;
-    /// The version for the judge, if it may rely on versions.
-    fn judged(at: ItemVersion) -> Option<register::Version>;
-
-    fn first(number: u64) -> Self;
-    fn changed(&self, number: u64) -> Self;
-    fn amount(number: u64) -> Self::Amount;
-}
-
 /// The answer to an operation.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Told<V> {
+pub enum Told {
     /// Applied. The change made this version. The answer may also show a value with its version: for an add, these may
     /// be later than its own.
-    Applied(ItemVersion, Option<(ItemVersion, V)>),
+    Applied(ItemVersion, Option<(ItemVersion, Counts)>),
     /// Applied. The answer shows no version.
     Landed,
     /// Not applied. The answer says nothing about the row.
     NotApplied,
     /// Not applied, or only read. This was the row's state at some moment of the call.
-    Saw(ItemVersion, V),
-    /// Not applied. In this state, at some moment of the call, the add would have passed a bound.
-    OutOfRange(ItemVersion, V),
+    Saw(ItemVersion, Counts),
     /// Not applied, or only read. There was no item at some moment of the call.
     SawNothing,
     Unknown,
 }
 
 /// The demands of an operation.
-#[derive(Clone, Debug)]
-pub struct Asked<V> {
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
     /// The value before and after each of its decisions.
-    pub decided: Vec<(V, V)>,
+    pub decided: Vec<(Counts, Counts)>,
     /// The version that it demands, if any.
     pub at: Option<ItemVersion>,
 }
 
-impl<V> Default for Asked<V> {
-    fn default() -> Self {
-        Asked { decided: Vec::new(), at: None }
-    }
-}
-
 #[derive(Debug)]
-pub struct Operation<V> {
+pub struct Operation {
     pub number: u64,
     pub client: u64,
     pub what: &'static str,
     pub began: Instant,
     pub ended: Instant,
-    pub told: Told<V>,
-    pub asked: Asked<V>,
-    pub conflicts: u32,
-    /// Whether the build before did it.
-    pub by_before: bool,
+    pub told: Told,
+    pub asked: Asked,
 }
 
-pub struct Calling<'a, L, V> {
-    pub table: &'a Table<L>,
+pub struct Calling<'a, const OTHERS: u8> {
+    pub table: &'a Table<Tally<OTHERS>>,
     pub key: &'a str,
     pub number: u64,
     pub call: &'a Call,
     /// A version from an earlier answer to the client.
     pub known: Option<ItemVersion>,
-    pub asked: &'a Mutex<Asked<V>>,
+    pub asked: &'a Mutex<Asked>,
 }
 
-impl<L: Record + From<V> + Into<V> + Clone, V: Stored> Calling<'_, L, V> {
+impl<const OTHERS: u8> Calling<'_, OTHERS> {
     /// Reads, or changes the item other than by an add. A delete without a version has the incarnation 0 in its answer.
-    pub async fn perform(&self, what: &str) -> Told<V> {
+    pub async fn perform(&self, what: &str) -> Told {
         let Calling { key, number, asked, .. } = *self;
         let table = self.table.in_call(self.call);
-        let change = |now: &L| {
-            let from: V = now.clone().into();
+        let change = |now: &Tally<OTHERS>| {
+            let from: Counts = now.clone().into();
             let to = from.changed(number);
             asked.lock().expect("no panic").decided.push((from, to.clone()));
             Ok::<_, Infallible>(Some(to.into()))
@@ -130,7 +101,7 @@ impl<L: Record + From<V> + Into<V> + Clone, V: Stored> Calling<'_, L, V> {
                 deleted.map(|version| Told::Applied(ItemVersion { version, incarnation }, None))
             }
             "get" => table.get(key).await.map(|seen| seen.map_or(Told::SawNothing, saw)).map_err(UpdateError::Failed),
-            _ => match table.create(key, &V::first(number).into()).await {
+            _ => match table.create(key, &Counts::first(number).into()).await {
                 Ok(written) => Ok(wrote(written)),
                 Err(Error::Refused(Exists(current))) => Ok(saw(*current)),
                 Err(Error::Failed(failure)) => Err(UpdateError::Failed(failure)),
@@ -143,85 +114,63 @@ impl<L: Record + From<V> + Into<V> + Clone, V: Stored> Calling<'_, L, V> {
     }
 }
 
-fn saw<L: Into<V>, V>(current: Versioned<L>) -> Told<V> {
+fn saw<const OTHERS: u8>(current: Versioned<Tally<OTHERS>>) -> Told {
     Told::Saw(current.at, current.value.into())
 }
 
-fn wrote<L: Into<V>, V>(written: Versioned<L>) -> Told<V> {
+fn wrote<const OTHERS: u8>(written: Versioned<Tally<OTHERS>>) -> Told {
     Told::Applied(written.at, Some((written.at, written.value.into())))
 }
 
-pub fn by_failure<V>(failure: &Failure) -> Told<V> {
-    // Some adds start from a version that the row has not reached yet, and some programs put an old row back.
+pub fn by_failure(failure: &Failure) -> Told {
+    // Some programs put an old row back.
     let went_down = matches!(failure, Failure::CorruptItem { reason } if reason == "its version went down");
     if went_down || says_not_applied(failure) { Told::NotApplied } else { Told::Unknown }
 }
 
 /// The state of the row after a commit.
-pub struct State<'a, V> {
+pub struct State<'a> {
     pub applied: &'a Applied,
     pub row: &'a Value,
-    pub before: Option<V>,
-    pub after: Option<V>,
-    pub is_burn: bool,
+    pub before: Option<Counts>,
+    pub after: Option<Counts>,
 }
 
-impl<V: Stored> State<'_, V> {
+impl State<'_> {
     /// Whether the value has changed.
     pub fn is_effect(&self) -> bool {
         self.before != self.after
     }
 }
 
-/// The writes without tickets. A ticket leaves its row as it was, but for the number of tickets given, on which nothing
-/// rests but how long writers wait. So no row has that number here.
-pub fn without_tickets(mut applied: Vec<Applied>) -> Vec<Applied> {
-    let mut last = HashMap::new();
-    applied.retain_mut(|applied| {
-        let mut changes = applied.rows.len() != 1;
-        for touched in &mut applied.rows {
-            touched.row = without_count_of_tickets(touched.row.take());
-            let row = (touched.step.table.clone(), touched.step.id.clone());
-            changes |= last.insert(row, touched.row.clone()).as_ref() != Some(&touched.row);
-        }
-        changes
-    });
-    applied
-}
-
-pub fn without_count_of_tickets(mut row: Value) -> Value {
-    row.as_object_mut().map(|attributes| attributes.remove("_given"));
-    row
-}
-
 /// The states of the row, in order.
-pub struct Timeline<'a, V>(pub Vec<State<'a, V>>);
+pub struct Timeline<'a>(pub Vec<State<'a>>);
 
-impl<'a, V: Stored> Timeline<'a, V> {
+impl<'a> Timeline<'a> {
     pub fn of(applied: &'a [Applied], table: &str, key: &str) -> Self {
         let mut last = None;
         let states = applied.iter().filter_map(|applied| {
             let row = applied.left_in(table, key)?;
-            let after = V::of(row);
+            let after = Counts::of(row);
             let before = std::mem::replace(&mut last, after.clone());
-            Some(State { applied, row, before, after, is_burn: is_burn(applied) })
+            Some(State { applied, row, before, after })
         });
         Timeline(states.collect())
     }
 
     /// The effects of an operation, without its burns.
-    pub fn effects_of(&self, op: u64) -> impl Iterator<Item = &State<'a, V>> {
+    pub fn effects_of(&self, op: u64) -> impl Iterator<Item = &State<'a>> {
         self.0.iter().filter(move |state| state.applied.op == op && state.is_effect())
     }
 
-    pub fn has_landed(&self, operation: &Operation<V>) -> bool {
+    pub fn has_landed(&self, operation: &Operation) -> bool {
         self.effects_of(operation.number).next().is_some()
     }
 
     /// The answers to clients in numbers, and how many of these operations landed all the same.
-    pub fn answers(&self, done: &[Operation<V>]) -> Total {
-        let count = |such: &dyn Fn(&Operation<V>) -> bool| done.iter().filter(|operation| such(operation)).count();
-        let is_denied = |operation: &Operation<V>| !operation.is_told_applied() && !operation.is_unknown();
+    pub fn answers(&self, done: &[Operation]) -> Total {
+        let count = |such: &dyn Fn(&Operation) -> bool| done.iter().filter(|operation| such(operation)).count();
+        let is_denied = |operation: &Operation| !operation.is_told_applied() && !operation.is_unknown();
         Total::of(&[
             ("toldApplied", count(&Operation::is_told_applied)),
             ("toldNotApplied", count(&is_denied)),
@@ -231,12 +180,12 @@ impl<'a, V: Stored> Timeline<'a, V> {
         ])
     }
 
-    fn had(&self, at: ItemVersion, value: &V) -> bool {
-        self.0.iter().any(|state| V::is_at(state.row, at) && state.after.as_ref() == Some(value))
+    fn had(&self, at: ItemVersion, value: &Counts) -> bool {
+        self.0.iter().any(|state| Counts::is_at(state.row, at) && state.after.as_ref() == Some(value))
     }
 
     /// Whether the row was in such a state at some moment of the operation. At first there was no row.
-    fn was(&self, operation: &Operation<V>, such: impl Fn(&Value) -> bool) -> bool {
+    fn was(&self, operation: &Operation, such: impl Fn(&Value) -> bool) -> bool {
         let states = self.0.iter().map(|state| (Some(state.applied.time), state.row));
         let ends = self.0.iter().map(|state| Some(state.applied.time)).chain([None]);
         [(None, &Value::Null)].into_iter().chain(states).zip(ends).any(|((from, row), until)| {
@@ -247,8 +196,8 @@ impl<'a, V: Stored> Timeline<'a, V> {
     }
 
     /// The mistake in the answer to an operation, if any.
-    pub fn contradicts(&self, operation: &Operation<V>) -> Option<String> {
-        let counts = |state: &&State<'_, V>| V::COPIES_COUNT || !state.applied.is_copy_of_refused;
+    pub fn contradicts(&self, operation: &Operation) -> Option<String> {
+        let counts = |state: &&State<'_>| !state.applied.is_copy_of_refused;
         let mine: Vec<_> = self.effects_of(operation.number).filter(counts).collect();
         let effects: Vec<_> = mine.iter().map(|state| state.applied).collect();
         let claim = match operation.told {
@@ -264,27 +213,24 @@ impl<'a, V: Stored> Timeline<'a, V> {
     }
 
     /// The mistake in the state that the answer shows, if any.
-    fn told_another(&self, operation: &Operation<V>, effect: Option<&State<'a, V>>) -> Option<&'static str> {
-        let held = |at: ItemVersion, value: &V| {
-            self.was(operation, |row| V::of(row).as_ref() == Some(value) && V::is_at(row, at))
+    fn told_another(&self, operation: &Operation, effect: Option<&State<'a>>) -> Option<&'static str> {
+        let held = |at: ItemVersion, value: &Counts| {
+            self.was(operation, |row| Counts::of(row).as_ref() == Some(value) && Counts::is_at(row, at))
         };
         let is_true = match (&operation.told, effect) {
-            (Told::Applied(at, _), Some(effect)) if effect.row.is_object() && !V::is_at(effect.row, *at) => {
+            (Told::Applied(at, _), Some(effect)) if effect.row.is_object() && !Counts::is_at(effect.row, *at) => {
                 return Some("told a state that it did not make");
             }
             (Told::Applied(_, Some((at, value))), Some(_)) if !self.had(*at, value) => return Some(TOLD_ANOTHER),
             (Told::Saw(at, value), None) => held(*at, value),
-            (Told::OutOfRange(at, value), None) => {
-                held(*at, value) && value.plus(&V::amount(operation.number)).is_none()
-            }
-            (Told::SawNothing, None) => self.was(operation, |row| V::of(row).is_none()),
+            (Told::SawNothing, None) => self.was(operation, |row| Counts::of(row).is_none()),
             _ => true,
         };
         (!is_true).then_some("told a state that never was during its call")
     }
 }
 
-impl<V: Stored> Operation<V> {
+impl Operation {
     pub fn adds(&self) -> bool {
         self.what.starts_with("add")
     }
@@ -298,25 +244,24 @@ impl<V: Stored> Operation<V> {
     }
 
     /// The value that the operation makes of this one.
-    pub fn makes(&self, before: Option<&V>) -> Option<V> {
+    pub fn makes(&self, before: Option<&Counts>) -> Option<Counts> {
         match self.what {
-            "create" => Some(V::first(self.number)),
+            "create" => Some(Counts::first(self.number)),
             "delete" | "delete at version" => None,
-            _ if self.adds() => before.and_then(|before| before.plus(&V::amount(self.number))),
+            _ if self.adds() => before.and_then(|before| before.plus(&1)),
             _ => before.map(|before| before.changed(self.number)),
         }
     }
 
     /// The operation as its client saw it. `None` if the answer says nothing about the item, except that nothing was
     /// done: no other answer can need it.
-    pub fn seen(&self) -> Option<SeenOf<V>> {
-        let shown = |at: ItemVersion, value: &V| Shown { value: value.clone(), at: V::judged(at) };
+    pub fn seen(&self) -> Option<SeenOf<Counts>> {
+        // Versions of the other program may fall.
+        let shown = |value: &Counts| Shown { value: value.clone(), at: None };
         let (op, told) = match &self.told {
-            Told::Applied(at, _) => (self.op()?, Some(register::Told::Done(V::judged(*at)))),
-            Told::Landed => (self.op()?, Some(register::Told::Done(None))),
-            Told::Saw(at, value) => (Op::Read, Some(register::Told::Saw(Some(shown(*at, value))))),
+            Told::Applied(..) | Told::Landed => (self.op()?, Some(register::Told::Done(None))),
+            Told::Saw(_, value) => (Op::Read, Some(register::Told::Saw(Some(shown(value))))),
             Told::SawNothing => (Op::Read, Some(register::Told::Saw(None))),
-            Told::OutOfRange(at, value) => (self.op()?, Some(register::Told::OutOfBounds(shown(*at, value)))),
             Told::Unknown => (self.op()?, None),
             Told::NotApplied => return None,
         };
@@ -326,26 +271,26 @@ impl<V: Stored> Operation<V> {
 
     /// The attempt that took an item from one state to another, or an add, if it may happen at any time from now on, or
     /// never.
-    pub fn may_come_again(&self, states: [Option<&V>; 2]) -> Option<SeenOf<V>> {
+    pub fn may_come_again(&self, states: [Option<&Counts>; 2]) -> Option<SeenOf<Counts>> {
         let [began, ended] = [self.began, self.ended].map(Instant::into_std);
         let op = self.op_of(|from, to| [Some(from), Some(to)] == states)?;
         Some(Seen { client: self.client, began, ended, op, told: None })
     }
 
     /// The operation for the judge. The decision in the answer counts.
-    fn op(&self) -> Option<Op<V>> {
+    fn op(&self) -> Option<Op<Counts>> {
         let told = if let Told::Applied(_, Some((_, to))) = &self.told { Some(to) } else { None };
         self.op_of(|_, to| Some(to) == told)
     }
 
     /// The operation with such a decision, otherwise with the last one. `None` without a decision: then it cannot have
     /// sent a write.
-    fn op_of(&self, such: impl Fn(&V, &V) -> bool) -> Option<Op<V>> {
+    fn op_of(&self, such: impl Fn(&Counts, &Counts) -> bool) -> Option<Op<Counts>> {
         Some(match self.what {
             "get" => Op::Read,
-            "create" => Op::Create(V::first(self.number)),
+            "create" => Op::Create(Counts::first(self.number)),
             "delete" | "delete at version" => Op::Delete,
-            _ if self.adds() => Op::Add(V::amount(self.number)),
+            _ if self.adds() => Op::Add(1),
             _ => {
                 let mut decided = self.asked.decided.iter().rev();
                 let (from, to) = decided.clone().find(|(from, to)| such(from, to)).or(decided.next())?.clone();
@@ -356,7 +301,7 @@ impl<V: Stored> Operation<V> {
 }
 
 /// A change without a call, for the judge. It happens at one moment, by a client of its own.
-pub fn happened<V: Stored>(applied: &Applied, client: u64, op: Op<V>) -> SeenOf<V> {
+pub fn happened(applied: &Applied, client: u64, op: Op<Counts>) -> SeenOf<Counts> {
     let time = applied.time.into_std();
     Seen { client, began: time, ended: time, op, told: Some(register::Told::Done(None)) }
 }
