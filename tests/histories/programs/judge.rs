@@ -201,10 +201,9 @@ impl Ended {
         if told.not_at.is_some() && told.shown.iter().any(|shown| shown.at == told.not_at) {
             return Some("refused as a conflict at the very version that it demanded".to_owned());
         }
-        if let (Some(why), [Shown { item: Some(item), .. }]) = (told.why, &told.shown[..]) {
-            let edit = decisions.iter().find_map(|one| {
-                one.does.iter().find_map(|(_, does)| if let Does::Edit(edit) = does { Some(edit) } else { None })
-            })?;
+        if let (Some(why), Some(edit), [Shown { item: Some(item), .. }]) =
+            (told.why, note.refused_edit(), &told.shown[..])
+        {
             match edit.applied(item) {
                 Ok(_) => return Some("an edit was refused whose conditions hold".to_owned()),
                 Err(whys) if !whys.contains(&why) => return Some(format!("refused as {why:?}, and not for {whys:?}")),
@@ -267,7 +266,8 @@ impl Ended {
     /// The clients' view of one row.
     fn seen(&self, row: Row, rows: &Rows, effects: &[Effect<'_>]) -> Vec<SeenOf<Val>> {
         let facts = Facts::of(row.kind);
-        let judged = |at: ItemVersion| (facts.deletes != "Remove").then(|| version(at));
+        // Where rows vanish, a late copy of a create makes the same version again.
+        let judged = |at: ItemVersion| (!facts.vanish(row.kind)).then(|| version(at));
         let mut seen = Vec::new();
         for note in &self.notes {
             let [began, ended] = [note.began, note.ended].map(Instant::into_std);
@@ -305,7 +305,12 @@ impl Ended {
                         .item
                         .clone()
                         .map(|item| register::Shown { value: Val(item), at: shown.at.and_then(judged) });
-                    push(register::Op::Read, Some(register::Told::Saw(shown)));
+                    match (note.refused_edit(), shown) {
+                        (Some(edit), Some(shown)) => {
+                            push(register::Op::Add(edit.clone()), Some(register::Told::OutOfBounds(shown)));
+                        }
+                        (_, shown) => push(register::Op::Read, Some(register::Told::Saw(shown))),
+                    }
                 }
             }
         }

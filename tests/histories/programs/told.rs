@@ -98,6 +98,15 @@ pub struct Note {
     pub is_odd: bool,
 }
 
+impl Note {
+    /// The edit that the item refused.
+    pub fn refused_edit(&self) -> Option<&Edit> {
+        self.told.why?;
+        let does = self.decisions.iter().flat_map(|one| &one.does);
+        does.filter_map(|(_, does)| if let Does::Edit(edit) = does { Some(edit) } else { None }).next()
+    }
+}
+
 pub fn shown<T: Subject>(row: Row, seen: Option<&Versioned<T>>) -> Shown {
     let item = seen.map(|seen| item_of(&seen.value).expect("it was read"));
     Shown { row, at: seen.map(|seen| seen.at), item, is_certain: true }
