@@ -57,6 +57,15 @@ impl Clause {
 }
 
 impl Edit {
+    /// Whether it changes any item that takes it: it sets the number of the change in `by`, or adds something.
+    pub fn surely_changes(&self, by: &str) -> bool {
+        self.clauses.iter().any(|clause| match clause {
+            Clause::Set(path, _) => path[0] == by,
+            Clause::Add(_, amount, _) => amount.parse::<f64>() != Ok(0.0),
+            _ => false,
+        })
+    }
+
     /// The item after this edit, by the words of its documentation alone. Otherwise the reasons for which an item such as
     /// this one refuses it.
     pub fn applied(&self, item: &Item) -> Result<Item, Vec<Why>> {

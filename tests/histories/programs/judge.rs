@@ -141,7 +141,11 @@ impl Ended {
         };
         let changes_nothing = || {
             let decision = decisions.iter().find(|one| Some(one.id) == told.decision);
-            decision.is_none_or(|one| one.does.iter().all(|(_, does)| !writes(does) || matches!(does, Does::Edit(_))))
+            let may_leave_it = |(row, does): &(Row, Does)| match does {
+                Does::Edit(edit) => !edit.surely_changes(&KINDS[row.kind].by()),
+                does => !writes(does),
+            };
+            decision.is_none_or(|one| one.does.iter().all(may_leave_it))
         };
         // No item may be there, because another client deleted it after the edit that was applied.
         let is_gone = matches!(note.op, Op::EditOrUpdate(..)) && told.shown.iter().any(|shown| shown.item.is_none());

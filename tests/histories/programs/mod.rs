@@ -3,10 +3,10 @@
 //! [`plan`] draws a program, [`play`] plays it on the types of [`records`], and [`judge`] compares what the clients were
 //! told with what happened. A broken program is made smaller before it is printed.
 
-use super::history::{By, History};
+use super::history::{self, By, History};
 use super::scene::{Scene, TTL, work_together};
 use crate::harness::engine::{Asked, Engine, Step, embedded_with_indexed_tables, store};
-use crate::harness::faults::{Applied, Broken, Touched, network_that_breaks};
+use crate::harness::faults::{Applied, Broken, ONE_PAYLOAD, Touched, network_that_breaks};
 use crate::harness::total::Total;
 use catalog::{KINDS, Row, key_of};
 use kinds::PLAYED;
@@ -217,4 +217,34 @@ async fn act_as_ttl(scene: Arc<Stage>, rows: Vec<Row>, every: u64) {
 #[test]
 fn programs_over_the_whole_surface_are_told_the_truth() {
     Programs::holds();
+}
+
+#[test]
+fn each_broken_rule_is_noticed() {
+    Programs::notices(&[
+        (Broken::NoJudge, 70..2070, history::APPLIED_TWICE),
+        (Broken::LastWriterOnly, 680..2680, history::APPLIED_TWICE),
+        (Broken::RowsDeleted, 610..2610, history::DENIED),
+        (Broken::ThrottlingClears, 440..2440, history::DENIED),
+        (Broken::AddOfAnyId, 20..2020, history::APPLIED_TWICE),
+        (Broken::AddNeverLate, 30..2030, history::APPLIED_TWICE),
+        (Broken::Forgets { after: 2 }, 20..2020, history::APPLIED_TWICE),
+        (Broken::BurnLeavesNothing, 860..2860, history::DENIED),
+        (Broken::BurnAsAdd, 90..2090, history::NEVER_APPLIED),
+        (Broken::BurnsIgnored, 90..2090, history::NEVER_APPLIED),
+        (Broken::FreshIds, 10..2010, history::APPLIED_TWICE),
+        (Broken::RevivedWithoutMemory, 610..2610, history::DENIED),
+        (Broken::TokenReused, 0..2000, ONE_PAYLOAD),
+        (Broken::NoIdInTransactions, 580..2580, history::APPLIED_TWICE),
+        (Broken::GuardBeforeJudge, 580..2580, history::APPLIED_TWICE),
+    ]);
+}
+
+#[test]
+fn the_independent_judge_notices_broken_rules() {
+    Programs::notices_by_the_judge(&[
+        (Broken::NoJudge, 20..2020),
+        (Broken::AddOfAnyId, 20..2020),
+        (Broken::RowsDeleted, 0..2000),
+    ]);
 }
