@@ -43,6 +43,8 @@ pub enum Why {
     OutOfRange,
     NotAsDemanded,
     Unchanged,
+    /// The answer names none.
+    Untold,
 }
 
 impl Clause {

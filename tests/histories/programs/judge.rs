@@ -2,7 +2,7 @@
 //! that knows no Fencepost.
 
 use super::catalog::{KINDS, Row};
-use super::edits::{Clause, Edit, Path};
+use super::edits::{Clause, Edit, Path, Why};
 use super::plan::Op;
 use super::rows::{Ended, Facts, Rows, State, breaks_the_row};
 use super::told::{Decision, Does, Note, Outcome, Shown};
@@ -210,7 +210,9 @@ impl Ended {
         {
             match edit.applied(item) {
                 Ok(_) => return Some("an edit was refused whose conditions hold".to_owned()),
-                Err(whys) if !whys.contains(&why) => return Some(format!("refused as {why:?}, and not for {whys:?}")),
+                Err(whys) if why != Why::Untold && !whys.contains(&why) => {
+                    return Some(format!("refused as {why:?}, and not for {whys:?}"));
+                }
                 Err(_) => {}
             }
         }

@@ -238,7 +238,7 @@ impl Program {
             (rng.usize(1..=4), rng.usize(2..=7), rng.choice([20, 500, 100_000, 600_000]).expect("one"));
         let has_leases = rng.u32(..6) == 0;
         let (waits, common) = (if ttl <= 500 { 2_000 } else { 4_000_000 }, rng.u64(..));
-        let mut plan = Plan { rng, rows, has_leases, waits, common };
+        let mut plan = Plan { rng, rows, waits, has_leases, common };
         let clients = (0..clients).map(|_| plan.client(tasks)).collect();
         Program { seed, rates, ttl, clients }
     }

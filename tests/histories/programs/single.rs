@@ -143,7 +143,8 @@ fn edited<T: Subject>(row: Row, id: u64, done: Result<Edited<T>, UpdateError<Not
                 NotEdited::NotANumber(_) => Why::NotANumber,
                 NotEdited::OutOfRange(_) => Why::OutOfRange,
                 NotEdited::Unchanged(_) => Why::Unchanged,
-                _ => Why::NotAsDemanded,
+                NotEdited::NotAsDemanded(_) => Why::NotAsDemanded,
+                _ => Why::Untold,
             };
             Told { why: Some(why), ..Told::shows(vec![shown(row, Some(refused.item()))]) }
         }

@@ -102,8 +102,8 @@ impl Note {
     /// The edit that the item refused.
     pub fn refused_edit(&self) -> Option<&Edit> {
         self.told.why?;
-        let does = self.decisions.iter().flat_map(|one| &one.does);
-        does.filter_map(|(_, does)| if let Does::Edit(edit) = does { Some(edit) } else { None }).next()
+        let mut does = self.decisions.iter().flat_map(|one| &one.does);
+        does.find_map(|(_, does)| if let Does::Edit(edit) = does { Some(edit) } else { None })
     }
 }
 
