@@ -216,15 +216,13 @@ impl Program {
         // One program in five has one kind alone, whose values meet the rarer conditions.
         let is_rare = rng.u32(..5) == 0;
         // In one program of four, and more often with rare values, most faults are second copies that come soon.
-        let copies =
-            Rates { held: 60, second_copy: 400, copied_soon: 800, throttled: 80, denied: 120, ..Rates::default() };
-        let most = match rng.u32(..4) {
-            0 => copies,
+        let copies = Rates { held: 40, second_copy: 400, copied_soon: 800, denied: 80, ..Rates::default() };
+        let rates = match rng.u32(..4) {
+            0 => Rates { answer_lost: 80, throttled: 60, ..copies },
             1 if is_rare => copies,
             1 => Rates::default(),
-            _ => Rates { frozen: 10, denied: 10, ..STORM },
+            _ => rates(&mut rng, 1..=8, Rates { frozen: 10, denied: 10, ..STORM }),
         };
-        let rates = rates(&mut rng, 1..=8, most);
         let kinds = if is_rare {
             vec![rng.choice(KINDS_OF_RARE_VALUES.map(kind_of)).expect("one")]
         } else {
