@@ -170,7 +170,8 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
     if write.versions_may_repeat {
         Verdict::Unproved
     } else if w < v {
-        Verdict::Corrupt
+        // Where rows may vanish, a late copy of a create makes the same row again, at its first version.
+        if write.rows_may_vanish { Verdict::Unproved } else { Verdict::Corrupt }
     } else if w < v + window {
         // A copy still on its way meets the higher token too.
         if row.refuses(write.fence) { Verdict::NeverApplied } else { Verdict::Open }
@@ -281,6 +282,8 @@ pub(super) mod tests {
         ] {
             assert_eq!(judge(&write(id(id_of_write), 40, window), row.as_ref()), verdict, "{name}");
         }
+        let made_again = SentWrite { rows_may_vanish: true, ..write(id(999), 40, W) };
+        assert_eq!(judge(&made_again, Some(&row_at(1))), Verdict::Unproved);
     }
 
     #[test]
