@@ -135,7 +135,7 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bo
         // There is no burn of a step that adopts a row, nor of a create where rows may vanish. Without a change, a copy of
         // the open attempt would be the only one, as after an answer without a step.
         if steps.iter().any(Step::changes) {
-            return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
+            return Err(may_still_be_applied());
         }
         attempt.attempts.stays_open(open);
     }
@@ -153,7 +153,9 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bo
     match delivery.until_proved(send).await {
         Ok(Ok(())) => Ok(true),
         Ok(Err(refusal)) => refused(delivery, attempt, &steps, refusal).await,
-        Err(Failure::Rejected { source }) if depends_on_the_data(&source, |step| steps[step].is_exact()) => {
+        Err(Failure::Rejected { source })
+            if depends_on_the_data(&source, |step| steps.get(step).is_none_or(Step::is_exact)) =>
+        {
             rejected(delivery, attempt, &steps, source).await
         }
         Err(failure) => Err(failure),
@@ -254,16 +256,21 @@ async fn refused(
     Ok(false)
 }
 
-/// Returns whether the open attempt was burned or found applied.
+fn may_still_be_applied() -> Failure {
+    Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() }
+}
+
+/// Returns whether the open attempt can be burned. It then was, or was found applied.
 async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<bool, Failure> {
     let writes = open.writes();
     let burn = {
         let (attempts, site) = attempt.parts();
         delivery.burn(attempts, &writes, &site).await.map_err(while_open)?
     };
-    let Some((verdict, (row, item))) = burn.filter(|(verdict, _)| verdict.is_final()) else {
-        return Ok(false);
-    };
+    let Some((verdict, (row, item))) = burn else { return Ok(false) };
+    if !verdict.is_final() {
+        return Err(may_still_be_applied());
+    }
     if let (Verdict::Landed(version), Some((_, sent))) = (verdict, writes.iter().find(|(of, _)| *of == row)) {
         attempt.attempts.landed = Some((open.id, made(sent, version)));
     }
