@@ -183,6 +183,33 @@ async fn a_transaction_that_makes_an_item_too_large_is_rejected_and_its_copy_fin
     assert_eq!(row(&engine)["status"]["S"], "high");
 }
 
+/// The first step is the reason, and could reject the burn as well, so the burn goes to the row of the second.
+#[tokio::test]
+async fn a_rejected_transaction_is_burned_where_nothing_was_rejected() {
+    let (engine, key, _) = with_shelf().await;
+    let client = client_whose(&engine, |engine, write, operation, body| {
+        if write > 0 || is_read(operation) {
+            return engine.answer(operation, body);
+        }
+        let (status, answer) = error(400, "TransactionCanceledException");
+        let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
+        answer["CancellationReasons"] = json!([{"Code": "ItemCollectionSizeLimitExceeded"}, {"Code": "None"}]);
+        (status, answer.to_string())
+    });
+    let store = Store::new(&client);
+    let mut reads = Reads::new();
+    let shelves = store.table::<Bare>(TABLE);
+    let (other, shelf) = (reads.item("other", &shelves, "s-2"), reads.item("shelf", &shelves, &key));
+    let rejected = store.transact_with_retry(reads, |attempt| {
+        attempt.put_if_absent(other, &Bare { stock: 1 })?;
+        attempt.update_at(shelf, &Bare { stock: 1 })?;
+        Ok::<_, Error>(())
+    });
+    let rejected = rejected.await;
+    assert!(matches!(rejected, Err(Error::Failed(Failure::Rejected { .. }))), "{rejected:?}");
+    assert_eq!(row(&engine)["_version"]["N"], "2", "it was burned in the row of the shelf");
+}
+
 /// A full item collection rejects any write, and the burn too. When it has room, a copy of the update is applied.
 #[tokio::test(start_paused = true)]
 async fn a_write_to_a_full_collection_that_cannot_be_burned_is_unknown() {

@@ -85,8 +85,8 @@ impl Attempts {
         Some(self.open.swap_remove(index))
     }
 
-    pub(crate) fn stays_open(&mut self, open: OpenAttempt) {
-        self.open.push(open);
+    pub(crate) fn stay_open(&mut self, open: Vec<OpenAttempt>) {
+        self.open.extend(open);
     }
 
     /// The ids burned by a write to this row: those of which a row of this incarnation would have a memory.
@@ -116,8 +116,11 @@ impl Attempts {
                 match judge_open(sent, seen, vanishes_soon(sent, seen, now)) {
                     Verdict::Landed(version) => *landed = Some((open.id, made(sent, version))),
                     Verdict::NeverApplied => return false,
-                    // Elsewhere, a removed or replaced row does not come back.
-                    Verdict::Open if !(sent.versions_may_repeat && life.may_have_forgotten(*before)) => {
+                    // A row that is made again has forgotten all. Elsewhere, a removed or replaced row does not come back.
+                    Verdict::Open
+                        if !(life.is_made_again(*before)
+                            || sent.versions_may_repeat && life.may_have_forgotten(*before)) =>
+                    {
                         (*sent, *before) = (sent.not_applied_before(seen), life);
                     }
                     Verdict::Open | Verdict::Unproved | Verdict::Corrupt => open.is_forgotten = true,
@@ -153,6 +156,7 @@ impl Attempts {
 mod tests {
     use super::*;
     use crate::layout::Layout;
+    use crate::protocol::judge::tests::row_at;
     use crate::protocol::refusal::Role;
     use crate::protocol::send::Reason;
     use crate::version::Version;
@@ -219,6 +223,17 @@ mod tests {
             let mut attempts = Attempts::new(id(1));
             attempts.leave_open(&[step(0, Role::Writes(vague))], id(2)).expect("one");
             assert_eq!((attempts.unseen(|row| row == 0), attempts.unseen(|_| false)), ([].into(), [0].into()));
+        }
+    }
+
+    /// A late copy of the attempt was applied, its row was removed, and a late copy of the create made the row again.
+    #[test]
+    fn a_row_that_was_made_again_does_not_tell_whether_an_open_attempt_was_applied() {
+        for (at, is_known) in [(3, true), (2, false)] {
+            let mut attempts = Attempts::new(id(1));
+            attempts.leave_open(&[step(0, update_of(id(1), ROW))], id(2)).expect("one");
+            attempts.judge(0, Some(&SeenRow { incarnation: ROW, ..row_at(at) }), SystemTime::UNIX_EPOCH);
+            assert_eq!(attempts.check_remembered().is_ok(), is_known, "at {at}");
         }
     }
 

@@ -1,7 +1,7 @@
 //! What becomes of a refused write (pure): may a second copy of it still be applied, and what does a later row tell of it?
 
 use super::judge::{Base, SeenRow, SentWrite, Verdict, judge};
-use crate::version::Incarnation;
+use crate::version::{Incarnation, Version};
 
 /// Whether a second copy of a refused write may still be applied, if no send of it is pending. `is_soon`: TTL may
 /// remove the row in the way of a create while such a copy can arrive.
@@ -46,8 +46,8 @@ pub fn judge_open(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Ve
 pub(super) enum Life {
     Absent,
     Foreign,
-    /// The row is of this incarnation, and has a memory or not.
-    Ours(Incarnation, bool),
+    /// The row is of this incarnation, has a memory or not, and is at this version.
+    Ours(Incarnation, bool, Version),
 }
 
 impl Life {
@@ -55,7 +55,7 @@ impl Life {
         match seen {
             None => Life::Absent,
             Some(row) if row.incarnation.is_foreign() => Life::Foreign,
-            Some(row) => Life::Ours(row.incarnation, row.memory.is_some()),
+            Some(row) => Life::Ours(row.incarnation, row.memory.is_some(), row.version),
         }
     }
 
@@ -63,14 +63,25 @@ impl Life {
         match on {
             Base::NoRow(_) => Life::Absent,
             Base::Row { incarnation, .. } if incarnation.is_foreign() => Life::Foreign,
-            Base::Row { incarnation, .. } => Life::Ours(incarnation, true),
+            Base::Row { incarnation, version, .. } => Life::Ours(incarnation, true, version),
         }
     }
 
     /// Whether a row of this life may lack the memory of writes applied to the earlier row: it is gone, another one, or
     /// has lost its memory. A missing row has nothing to forget.
     pub(super) fn may_have_forgotten(self, before: Self) -> bool {
-        before != Life::Absent && self != before
+        match (self, before) {
+            (Life::Ours(now, remembers, _), Life::Ours(then, remembered, _)) => {
+                (now, remembers) != (then, remembered) || self.is_made_again(before)
+            }
+            _ => before != Life::Absent && self != before,
+        }
+    }
+
+    /// Whether a late copy of a create made the same row again: its version went down.
+    pub(super) fn is_made_again(self, before: Self) -> bool {
+        let (Life::Ours(now, _, version), Life::Ours(then, _, last)) = (self, before) else { return false };
+        now == then && version < last
     }
 }
 
@@ -153,5 +164,8 @@ mod tests {
         }
         assert!(ours.may_have_forgotten(others) && ours.may_have_forgotten(silent));
         assert!(!ours.may_have_forgotten(ours) && !others.may_have_forgotten(others));
+        let [earlier, later] = [39, 41].map(|at| Life::of(Some(&row_at(at))));
+        assert!(earlier.may_have_forgotten(ours) && earlier.is_made_again(ours));
+        assert!(!later.may_have_forgotten(ours) && !later.is_made_again(ours) && !others.is_made_again(ours));
     }
 }

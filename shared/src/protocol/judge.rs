@@ -23,10 +23,9 @@ pub struct SentWrite {
 }
 
 impl SentWrite {
-    /// Whether it demands one state of the row, whose size is fixed. Where versions may repeat, it demands only some
-    /// attributes.
+    /// Whether it demands one state of the row, whose size is fixed. Where versions may repeat, it demands the values.
     pub(crate) fn is_exact(&self) -> bool {
-        !self.versions_may_repeat && !matches!(self.on, Base::Row { window: 2.., .. })
+        self.versions_may_repeat || !matches!(self.on, Base::Row { window: 2.., .. })
     }
 
     pub(crate) fn new(layout: &Layout, id: WriteId, fence: Option<u64>, on: Base) -> Self {
@@ -132,8 +131,8 @@ impl Verdict {
 /// Judges a refused write by the row that refused it; `None` stands for a missing row.
 ///
 /// The verdict is exact if every writer raises the version by one or more, if a row keeps the ids of others for R
-/// commits or loses its incarnation with them, and if deletes leave tombstones or `rows_may_vanish` is set. The
-/// argument: the write is applied only at a version `c` with `v <= c < v + W`. Its id then stands in the memory until
+/// commits or loses its incarnation with them, and if no late copy of a create makes a removed row again. Where that may
+/// be, `rows_may_vanish` is set, and a lower version proves nothing. The argument: the write is applied only at a version `c` with `v <= c < v + W`. Its id then stands in the memory until
 /// the row is at least at `c + R`. So on a row at `w < v + R`, a missing id proves that the write was not applied. At
 /// `w >= v + W`, it never will be.
 #[must_use]

@@ -12,7 +12,7 @@ use crate::protocol::item::Attributes;
 use crate::protocol::judge::{Base, Verdict};
 use crate::protocol::memory::WriteId;
 use crate::protocol::refusal::Role;
-use crate::protocol::send::{Reason, Send, depends_on_the_data};
+use crate::protocol::send::{Reason, Send, depends_on_the_data, is_reason};
 use crate::protocol::settle::{made, while_open};
 use crate::store::Store;
 use std::collections::BTreeSet;
@@ -36,8 +36,8 @@ impl Store {
     ///
     /// A refused attempt may still be applied by a second copy, as when only an add refused it. The next attempt
     /// excludes it. This costs a write of its own if the new decision writes to none of the same items. A refused create
-    /// cannot be excluded in this way in a table where rows may vanish. A decision that then changes other items is
-    /// [`Failure::OutcomeUnknown`].
+    /// cannot be excluded in this way in a table where rows may vanish, nor the first change of another program's row. A
+    /// decision that then changes other items is [`Failure::OutcomeUnknown`].
     ///
     /// The page of the [crate](crate) has an example with a refusal. If the decision never refuses, the only error is a
     /// failure. So `?` makes it a [`Failure`]:
@@ -128,17 +128,21 @@ fn unless_landed<T>(attempt: &Attempt, outcome: Result<T, Failure>) -> Result<Op
 async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bool, Failure> {
     let steps = attempt.take_steps()?;
     let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
-    if let Some(open) = attempt.attempts.take_one_beside(&writes) {
-        if burn_open(delivery, attempt, &open).await? {
-            return Ok(false);
-        }
+    let mut without_burn = Vec::new();
+    while let Some(open) = attempt.attempts.take_one_beside(&writes) {
+        let is_burned = burn_open(delivery, attempt, &open).await?;
         // There is no burn of a step that adopts a row, nor of a create where rows may vanish. Without a change, a copy of
         // the open attempt would be the only one, as after an answer without a step.
-        if steps.iter().any(Step::changes) {
-            return Err(may_still_be_applied());
+        if !is_burned && steps.iter().any(Step::changes) {
+            return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
         }
-        attempt.attempts.stays_open(open);
+        if is_burned {
+            attempt.attempts.stay_open(without_burn);
+            return Ok(false);
+        }
+        without_burn.push(open);
     }
+    attempt.attempts.stay_open(without_burn);
     attempt.let_go_of_large_rows(&steps);
     let token = delivery.sender.new_token();
     let (sender, requests) = (delivery.sender, &steps);
@@ -170,7 +174,11 @@ async fn rejected(
     steps: &[Step],
     source: Source,
 ) -> Result<bool, Failure> {
-    let writes: Vec<_> = steps.iter().filter_map(Step::sent).collect();
+    let sent = steps.iter().enumerate().filter_map(|(at, step)| Some((is_reason(&source, at), step.sent()?)));
+    let mut sent: Vec<_> = sent.collect();
+    // An item without room may have none for the burn either.
+    sent.sort_by_key(|(is_reason, _)| *is_reason);
+    let writes: Vec<_> = sent.into_iter().map(|(_, write)| write).collect();
     let (attempts, site) = attempt.parts();
     match delivery.burn(attempts, &writes, &site).await {
         Ok(Some((Verdict::Landed(_), _))) => Ok(true),
@@ -256,10 +264,6 @@ async fn refused(
     Ok(false)
 }
 
-fn may_still_be_applied() -> Failure {
-    Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() }
-}
-
 /// Returns whether the open attempt can be burned. It then was, or was found applied.
 async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &OpenAttempt) -> Result<bool, Failure> {
     let writes = open.writes();
@@ -269,7 +273,7 @@ async fn burn_open(delivery: &mut Delivery<'_>, attempt: &mut Attempt, open: &Op
     };
     let Some((verdict, (row, item))) = burn else { return Ok(false) };
     if !verdict.is_final() {
-        return Err(may_still_be_applied());
+        return Err(Failure::OutcomeUnknown { source: "the burn of an earlier attempt proved nothing".into() });
     }
     if let (Verdict::Landed(version), Some((_, sent))) = (verdict, writes.iter().find(|(of, _)| *of == row)) {
         attempt.attempts.landed = Some((open.id, made(sent, version)));

@@ -54,6 +54,13 @@ pub(crate) fn depends_on_the_data(source: &Source, is_exact: impl Fn(usize) -> b
     depends((0, update.or_else(|| source.downcast_ref::<PutItemError>().and_then(ProvideErrorMetadata::code))))
 }
 
+/// Whether this step was a reason of the cancellation.
+pub(crate) fn is_reason(source: &Source, step: usize) -> bool {
+    let cancelled = source.downcast_ref::<TransactionCanceledException>();
+    let reason = cancelled.and_then(|cancelled| cancelled.cancellation_reasons().get(step));
+    reason.and_then(CancellationReason::code).is_some_and(|code| code != "None")
+}
+
 /// Classifies an error of the service by its code and HTTP status, never by its text.
 pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
     status: u16,

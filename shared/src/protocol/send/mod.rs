@@ -7,7 +7,7 @@ mod sender;
 mod transaction;
 mod whole;
 
-pub(crate) use classify::{depends_on_the_data, is_malformed_query};
+pub(crate) use classify::{depends_on_the_data, is_malformed_query, is_reason};
 #[cfg(feature = "lambda-without-tls")]
 pub(crate) use guard::Guard;
 #[cfg(feature = "lambda-without-tls")]
