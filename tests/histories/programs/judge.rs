@@ -126,7 +126,9 @@ impl Ended {
                 let same = |(of, from, then): &(Row, Option<&Item>, &State)| {
                     (of, from, &then.item) == (row, before, &now.item)
                 };
-                Facts::of(row.kind).vanish(row.kind) && first.changes.iter().any(same)
+                let between = |state: &State| (first.write..effect.write).contains(&state.write);
+                let was_gone = rows.0[row].iter().any(|state| between(state) && state.item.is_none());
+                Facts::of(row.kind).vanish(row.kind) && was_gone && first.changes.iter().any(same)
             })
         };
         let first = effects.first();
@@ -148,7 +150,13 @@ impl Ended {
             decision.is_none_or(|one| one.does.iter().all(may_leave_it))
         };
         // No item may be there, because another client deleted it after the edit that was applied.
-        let is_gone = matches!(note.op, Op::EditOrUpdate(..)) && told.shown.iter().any(|shown| shown.item.is_none());
+        let is_gone = matches!(note.op, Op::EditOrUpdate(..))
+            && told.shown.iter().any(|shown| {
+                let by_another =
+                    |state: &&State| state.op != note.number && state.item.is_none() && state.time <= *ended;
+                let last = rows.0[&shown.row].iter().filter(by_another).next_back();
+                shown.item.is_none() && last.is_some_and(|last| mine.iter().any(|effect| effect.write < last.write))
+            });
         let claim = match &told.outcome {
             Outcome::Refused if is_gone && applied.iter().any(|one| one.time <= *ended) => Claim::Applied,
             Outcome::Applied if applied.is_empty() && changes_nothing() => Claim::Nothing,
@@ -216,11 +224,11 @@ impl Ended {
                 Err(_) => {}
             }
         }
-        self.is_needless(note)
+        self.is_needless(note, rows)
     }
 
     /// Whether the outcome is one that nothing has caused.
-    fn is_needless(&self, note: &Note) -> Option<String> {
+    fn is_needless(&self, note: &Note, rows: &Rows) -> Option<String> {
         let sent: Vec<_> = self.log.iter().filter(|sent| sent.request.op == note.number).collect();
         let has = |text: &str| note.op.rows().iter().any(|row| KINDS[row.kind].table() == text);
         match &note.told.outcome {
@@ -228,17 +236,24 @@ impl Ended {
                 // Nothing excludes a copy of a refused create where rows vanish, so no other change may follow it. In an open
                 // table, a row that is gone has taken its memory of a refused attempt with it.
                 let vanishes = |row: Row| Facts::of(row.kind).vanish(row.kind);
-                let creates = |(row, does): &(Row, Does)| matches!(does, Does::Write(_)) && vanishes(*row);
                 let has_no_burn = why.contains("an earlier attempt may still be applied")
-                    && note.decisions.iter().any(|one| one.does.iter().any(creates));
-                let is_forgotten = why.contains("its row no longer remembers it") && has("PlayOpen");
+                    && note.decisions.iter().any(|one| {
+                        let saw_none = |row: &Row| one.looks.iter().any(|look| look.row == *row && look.item.is_none());
+                        let creates = |(row, does): &(Row, Does)| matches!(does, Does::Write(_)) && saw_none(row);
+                        one.does.iter().any(|does| creates(does) && vanishes(does.0))
+                    });
+                let during = (note.began, note.ended);
+                let was_gone =
+                    |row: &Row| rows.was(*row, during, |state| state.is_none_or(|state| state.item.is_none()));
+                let is_forgotten = why.contains("no longer remembers it") && note.op.rows().iter().any(was_gone);
                 let is_late =
                     note.ended - note.began + Duration::from_millis(200) >= Duration::from_millis(note.within);
                 // A value that cannot be stored may come after an open attempt.
+                let is_odd = note.is_odd && why.contains("InvalidRecord");
                 let is_excused = is_late
                     || has_no_burn
                     || is_forgotten
-                    || note.is_odd
+                    || is_odd
                     || self.program.rates.frozen > 0
                     || sent.iter().any(|sent| excuses(sent));
                 (!is_excused).then(|| format!("{UNKNOWN}, {why}"))
