@@ -232,20 +232,6 @@ async fn an_add_that_landed_is_found_while_its_id_is_remembered_and_unknown_neve
     }
 }
 
-/// The refusal alone proves nothing: the lost copy may arrive when there is stock again.
-#[tokio::test(start_paused = true)]
-async fn a_refusal_after_a_lost_answer_burns_the_add_so_that_its_late_copy_is_refused() {
-    let (engine, refused) = lost_then(0, false, -51).await;
-    assert!(matches!(refused, Err(UpdateError::Refused(NotEdited::OutOfRange(current))) if current.value == shelf(50)));
-    let log = engine.take_log();
-    assert_eq!(log.len(), 2, "the add that was refused, and the burn");
-    // Now there is stock. The lost copy arrives.
-    table(&engine).edit("s-1", &stock(100)).await.expect("within the bounds");
-    let late = log.first().expect("the add").body.clone();
-    let (status, _) = engine.answer("UpdateItem", late.to_string().as_bytes());
-    assert_eq!((status, stock_of(&engine)), (400, 150), "nothing of it is applied");
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_burn_that_finds_the_add_applied_says_so() {
     let (engine, key, at) = with_shelf().await;

@@ -108,35 +108,6 @@ async fn an_add_whose_window_has_no_beginning_is_applied_twice_from_a_version_th
     }
 }
 
-/// It is not false but knows less.
-#[tokio::test(start_paused = true)]
-async fn a_judge_that_is_shown_no_burns_answers_unknown_where_the_outcome_is_proved() {
-    for hides in [false, true] {
-        let (engine, key, at) = with_shelf().await;
-        let client = client_whose(&engine, move |engine, before, operation, body| {
-            let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
-            match before {
-                2 => lost(),
-                3 if hides => (answer.0, without_burns(&answer.1)),
-                _ => answer,
-            }
-        });
-        let refused = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(-51).seen(at)).await;
-        let refused = refused.expect_err("there is too little");
-        assert_eq!(matches!(refused, UpdateError::Failed(Failure::OutcomeUnknown { .. })), hides, "{refused:?}");
-        assert_eq!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(_))), !hides, "{refused:?}");
-        assert_eq!(row(&engine)["_version"]["N"], "2", "burned once");
-    }
-}
-
-/// An answer with the burned writes removed from its row.
-fn without_burns(answer: &str) -> String {
-    let mut answer: Value = serde_json::from_str(answer).expect("answers are JSON");
-    let memory = answer["Item"]["_writes"]["M"].as_object_mut().expect("a refusal with its row");
-    memory.retain(|_, trace| !trace["N"].as_str().is_some_and(|version| version.starts_with('-')));
-    answer.to_string()
-}
-
 /// The add is applied and its answer is lost. Then the row is purged and made again, and is at the same version.
 #[tokio::test(start_paused = true)]
 async fn without_the_incarnation_an_add_is_applied_to_the_old_row_and_to_the_new_one() {

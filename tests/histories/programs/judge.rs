@@ -149,14 +149,7 @@ impl Ended {
             };
             decision.is_none_or(|one| one.does.iter().all(may_leave_it))
         };
-        // No item may be there, because another client deleted it after the edit that was applied.
-        let is_gone = matches!(note.op, Op::EditOrUpdate(..))
-            && told.shown.iter().any(|shown| {
-                let by_another =
-                    |state: &&State| state.op != note.number && state.item.is_none() && state.time <= *ended;
-                let last = rows.0[&shown.row].iter().filter(by_another).next_back();
-                shown.item.is_none() && last.is_some_and(|last| mine.iter().any(|effect| effect.write < last.write))
-            });
+        let is_gone = deleted_afterwards(note, &mine, rows);
         let claim = match &told.outcome {
             Outcome::Refused if is_gone && applied.iter().any(|one| one.time <= *ended) => Claim::Applied,
             Outcome::Applied if applied.is_empty() && changes_nothing() => Claim::Nothing,
@@ -391,6 +384,16 @@ fn changes_what_it_does_not_know(
             if is_whole && !is_older { item.get(&KINDS[row.kind].by()) } else { kept.filter(|kept| !kept.is_null()) };
         (now.raw.get(name) != expected).then(|| format!("{row:?} has another {name} than {expected:?}"))
     })
+}
+
+/// Whether no item is there, because another client deleted it after the edit that was applied.
+fn deleted_afterwards(note: &Note, effects: &[&&Effect<'_>], rows: &Rows) -> bool {
+    let is_deleted = |shown: &Shown| {
+        let by_another = |state: &&State| state.op != note.number && state.item.is_none() && state.time <= note.ended;
+        let last = rows.0[&shown.row].iter().rfind(by_another);
+        shown.item.is_none() && last.is_some_and(|last| effects.iter().any(|effect| effect.write < last.write))
+    };
+    matches!(note.op, Op::EditOrUpdate(..)) && note.told.shown.iter().any(is_deleted)
 }
 
 /// Whether an edit changes a value twice, which is refused.

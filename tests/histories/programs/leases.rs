@@ -6,7 +6,7 @@ use super::records::Leader;
 use super::told::{Outcome, Told};
 use fencepost::lease::{Acquired, LeaseTerms};
 use fencepost::lww::{OrderKey, Registration};
-use fencepost::{Call, Error, IdempotencyClaim, IdempotencyError};
+use fencepost::{Call, Error, Failure, IdempotencyClaim, IdempotencyError};
 use std::time::Duration;
 
 impl Player {
@@ -70,41 +70,23 @@ impl Player {
             }
             (LeaseOp::Renew, Some(mut lease)) => {
                 plays("Leases::renew");
-                match leases.renew(&mut lease, terms).await {
-                    Ok(()) => Ok(Some(lease)),
-                    Err(Error::Refused(_)) => Ok(None),
-                    Err(Error::Failed(failure)) => Err(failure),
-                }
+                held(leases.renew(&mut lease, terms).await).map(|renewed| renewed.map(|()| lease))
             }
             (LeaseOp::RenewAt, Some(lease)) => {
                 plays("Leases::renew_at");
-                match leases.renew_at(lease.token(), Some(lease.renewals()), terms).await {
-                    Ok(lease) => Ok(Some(lease)),
-                    Err(Error::Refused(_)) => Ok(None),
-                    Err(Error::Failed(failure)) => Err(failure),
-                }
+                held(leases.renew_at(lease.token(), Some(lease.renewals()), terms).await)
             }
             (LeaseOp::ReleaseAt, Some(lease)) => {
                 plays("Leases::release_at");
-                match leases.release_at(lease.token(), Some(lease.renewals())).await {
-                    Ok(()) | Err(Error::Refused(_)) => Ok(None),
-                    Err(Error::Failed(failure)) => Err(failure),
-                }
+                held(leases.release_at(lease.token(), Some(lease.renewals())).await).map(|_| None)
             }
             (LeaseOp::Release, Some(lease)) => {
                 plays("Leases::release");
-                match leases.release(lease).await {
-                    Ok(()) | Err(Error::Refused(_)) => Ok(None),
-                    Err(Error::Failed(failure)) => Err(failure),
-                }
+                held(leases.release(lease).await).map(|_| None)
             }
             (LeaseOp::AcquireWithin, _) => {
                 plays("Leases::acquire_within");
-                match leases.acquire_within(key, &holder, terms, Duration::from_secs(2)).await {
-                    Ok(lease) => Ok(Some(lease)),
-                    Err(Error::Refused(_)) => Ok(None),
-                    Err(Error::Failed(failure)) => Err(failure),
-                }
+                held(leases.acquire_within(key, &holder, terms, Duration::from_secs(2)).await)
             }
             (LeaseOp::AcquireOnce, _) => {
                 plays("Leases::acquire_once");
@@ -117,11 +99,7 @@ impl Player {
             }
             _ => {
                 plays("Leases::acquire");
-                match leases.acquire(key, &holder, terms).await {
-                    Ok(lease) => Ok(Some(lease)),
-                    Err(Error::Refused(_)) => Ok(None),
-                    Err(Error::Failed(failure)) => Err(failure),
-                }
+                held(leases.acquire(key, &holder, terms).await)
             }
         };
         match acquired {
@@ -131,5 +109,14 @@ impl Player {
             }
             Err(failure) => failure.into(),
         }
+    }
+}
+
+/// `None` if the lease is not held.
+fn held<T, R>(told: Result<T, Error<R>>) -> Result<Option<T>, Failure> {
+    match told {
+        Ok(held) => Ok(Some(held)),
+        Err(Error::Refused(_)) => Ok(None),
+        Err(Error::Failed(failure)) => Err(failure),
     }
 }

@@ -14,11 +14,34 @@ pub trait Subject: Record + Clone + PartialEq + Send + Sync + 'static {
     /// The kinds of the parts of its key: `S`, `N` or `B` for each.
     const KEY: &'static str;
     /// The attribute that an older build does not know, if there is one.
-    const HIDDEN: Option<&'static str> = None;
+    const HIDDEN: Option<&'static str>;
 
     fn drawn(draw: &mut Draw) -> Self;
     fn by(&self) -> u64;
     fn with(self, by: u64, n: u32) -> Self;
+}
+
+/// The kind of a type with the fields `by` and `n`, and perhaps others that hold the number of the change too.
+macro_rules! subject {
+    ($name:ident in $table:expr, $key:literal, $hidden:expr, |$draw:ident| $drawn:expr $(, $also:ident)?) => {
+        impl Subject for $name {
+            const TABLE: &'static str = $table;
+            const KEY: &'static str = $key;
+            const HIDDEN: Option<&'static str> = $hidden;
+
+            fn drawn($draw: &mut Draw) -> Self {
+                $drawn
+            }
+
+            fn by(&self) -> u64 {
+                self.by
+            }
+
+            fn with(self, by: u64, n: u32) -> Self {
+                $name { by, n: n.into(), $($also: by,)? ..self }
+            }
+        }
+    };
 }
 
 /// Declares types with the fields `by` and `n` before their own, and lists them for [`super::catalog::KINDS`].
@@ -30,22 +53,9 @@ macro_rules! subjects {
             #[allow(clippy::struct_field_names, reason = "the names of the fields are those of the attributes")]
             pub struct $name { by: u64, n: f64, $($(#[$of_field])* $field: $type),* }
 
-            impl Subject for $name {
-                const TABLE: &'static str = concat!("Play", stringify!($name));
-                const KEY: &'static str = $key;
-
-                fn drawn(draw: &mut Draw) -> Self {
-                    $name { by: 0, n: draw.small().into(), $($field: Drawn::drawn(draw)),* }
-                }
-
-                fn by(&self) -> u64 {
-                    self.by
-                }
-
-                fn with(self, by: u64, n: u32) -> Self {
-                    $name { by, n: n.into(), ..self }
-                }
-            }
+            subject!($name in concat!("Play", stringify!($name)), $key, None, |draw| {
+                $name { by: 0, n: draw.small().into(), $($field: Drawn::drawn(draw)),* }
+            });
         )*
 
         /// All types that the macro declares.
@@ -269,24 +279,11 @@ impl Record for Flat {
     const ATTRIBUTES: &'static [&'static str] = &["by", "n", "one", "two"];
 }
 
-impl Subject for Flat {
-    const TABLE: &'static str = "PlayFlat";
-    const KEY: &'static str = "S";
-
-    fn drawn(draw: &mut Draw) -> Self {
-        let names = ["one", "two"].into_iter().filter(|_| draw.pick(2) == 0).map(str::to_owned).collect::<Vec<_>>();
-        let others = names.into_iter().map(|name| (name, draw.small().into())).collect();
-        Flat { by: 0, n: draw.small().into(), others }
-    }
-
-    fn by(&self) -> u64 {
-        self.by
-    }
-
-    fn with(self, by: u64, n: u32) -> Self {
-        Flat { by, n: n.into(), ..self }
-    }
-}
+subject!(Flat in "PlayFlat", "S", None, |draw| {
+    let names = ["one", "two"].into_iter().filter(|_| draw.pick(2) == 0).map(str::to_owned).collect::<Vec<_>>();
+    let others = names.into_iter().map(|name| (name, draw.small().into())).collect();
+    Flat { by: 0, n: draw.small().into(), others }
+});
 
 /// Today's build of a type, with an attribute that the build before does not know: the number of the last change of the
 /// whole item by today's build.
@@ -300,23 +297,9 @@ pub struct Builds {
     noted: u64,
 }
 
-impl Subject for Builds {
-    const TABLE: &'static str = "PlayBuilds";
-    const KEY: &'static str = "S";
-    const HIDDEN: Option<&'static str> = Some("noted");
-
-    fn drawn(draw: &mut Draw) -> Self {
-        Builds { by: 0, n: draw.small().into(), text: Drawn::drawn(draw), noted: 0 }
-    }
-
-    fn by(&self) -> u64 {
-        self.by
-    }
-
-    fn with(self, by: u64, n: u32) -> Self {
-        Builds { by, n: n.into(), noted: by, ..self }
-    }
-}
+subject!(Builds in "PlayBuilds", "S", Some("noted"), |draw| {
+    Builds { by: 0, n: draw.small().into(), text: Drawn::drawn(draw), noted: 0 }
+}, noted);
 
 /// The build before [`Builds`], with another window.
 #[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
@@ -327,22 +310,9 @@ pub struct Before {
     text: String,
 }
 
-impl Subject for Before {
-    const TABLE: &'static str = Builds::TABLE;
-    const KEY: &'static str = Builds::KEY;
-
-    fn drawn(draw: &mut Draw) -> Self {
-        Before { by: 0, n: draw.small().into(), text: Drawn::drawn(draw) }
-    }
-
-    fn by(&self) -> u64 {
-        self.by
-    }
-
-    fn with(self, by: u64, n: u32) -> Self {
-        Before { by, n: n.into(), ..self }
-    }
-}
+subject!(Before in "PlayBuilds", "S", None, |draw| {
+    Before { by: 0, n: draw.small().into(), text: Drawn::drawn(draw) }
+});
 
 /// The index of a table with a sort key.
 pub struct ByN;
