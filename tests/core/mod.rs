@@ -21,6 +21,7 @@ mod pooled;
 mod properties;
 mod records;
 mod refusals;
+mod rejected;
 mod remembered;
 mod spans;
 mod storms;

@@ -4,12 +4,12 @@ use super::{
     NOTES, Note, Told, account, assert_told_is_stored, before_the_second, both, both_with_the_note, by_transaction,
     deposit, fill, forget, left, note, one, poorer_for_a_while, stock, take_or_halve, with_accounts, with_shelf,
 };
-use crate::core::accounts::{Account, TABLE};
+use crate::core::accounts::{self, Account, TABLE};
 use crate::harness::clients::{client_whose, client_whose_first_write, step_in_conflict};
 use crate::harness::engine::{Engine, is_read, number};
 use crate::harness::late::{Moments, Rival, naming_last};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Edit, Error, Reads, Record, Settings, Store, Table, Versioned};
+use fencepost::{Edit, Error, Failure, Reads, Record, Settings, Store, Table, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::Mutex;
@@ -146,6 +146,32 @@ async fn a_check_may_follow_a_refused_create_that_cannot_be_burned() {
     });
     assert_eq!(told.await.expect("no fault"), 30);
     assert_eq!(engine.take_log().len(), 2, "the refused create and the check");
+}
+
+/// The check is refused, and the next decision creates another note: a copy of the first create may be applied beside it.
+#[tokio::test(start_paused = true)]
+async fn a_refused_create_without_a_burn_stays_open_after_a_check() {
+    let engine = with_a_loose_note().await;
+    let client = client_whose(&engine, |engine, write, operation, body| {
+        if write == 1 && !is_read(operation) {
+            let values = json!({":one": {"N": "1"}});
+            accounts::change(engine, NOTES, &json!({"noteId": {"S": "n-1"}}), "ADD amount :one", &values);
+        }
+        engine.answer(operation, body)
+    });
+    let store = Store::new(&client);
+    let (notes, mut reads): (Table<Loose>, _) = (store.table(NOTES), Reads::new());
+    let [note, other] = ["n-1", "n-2"].map(|id| reads.later(id, &notes, id));
+    let told = store.transact_with_retry(reads, |attempt| {
+        match attempt.get(note)?.map(|there| there.value.amount) {
+            None => drop(attempt.put_if_absent(note, &Loose { amount: 7 })?),
+            Some(30) => attempt.check(note)?,
+            Some(_) => drop(attempt.put_if_absent(other, &Loose { amount: 7 })?),
+        }
+        Ok::<_, Error>(())
+    });
+    let told = told.await;
+    assert!(matches!(told, Err(Error::Failed(Failure::OutcomeUnknown { .. }))), "{told:?}");
 }
 
 /// A note in a table where other programs write as they like, and where a delete removes the row.
