@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::convert::Infallible;
-use std::ops::RangeInclusive;
 use std::time::Duration;
 
 pub const TABLE: &str = "Shelves";
@@ -147,40 +146,6 @@ async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
     assert!(matches!(refused, UpdateError::Refused(NotEdited::NotANumber(_))), "{refused:?}");
     let refused = table.edit(&key, &Edit::add("status", 1, ..)).await.expect_err("a text");
     assert!(matches!(refused, UpdateError::Refused(NotEdited::NotANumber(_))), "{refused:?}");
-}
-
-#[tokio::test]
-async fn an_add_sets_and_demands_other_attributes() {
-    let (engine, key, _) = with_shelf().await;
-    let table = table(&engine);
-    let first = Edit::add("stock", 1, ..).and_set("note", &"first").only_without("note");
-    table.edit(&key, &first).await.expect("no note yet");
-    assert_eq!(row(&engine)["note"]["S"], "first");
-    let refused = table.edit(&key, &first).await.expect_err("there is a note");
-    assert!(matches!(refused, UpdateError::Refused(NotEdited::NotAsDemanded(_))), "{refused:?}");
-    let demands = |status: &str| Edit::add("stock", 1, ..).only_if("status", &status);
-    table.edit(&key, &demands("high")).await.expect("as demanded");
-    let refused = table.edit(&key, &demands("low")).await.expect_err("not as demanded");
-    assert!(matches!(refused, UpdateError::Refused(NotEdited::NotAsDemanded(_))), "{refused:?}");
-    assert_eq!(stock_of(&engine), 52);
-}
-
-#[tokio::test]
-async fn an_add_that_its_record_does_not_allow_is_refused_before_anything_is_sent() {
-    let (engine, key, at) = with_shelf().await;
-    for add in [
-        Edit::add("price", 1, ..),
-        Edit::add("_version", 1, ..),
-        Edit::add([""; 0], 1, ..),
-        stock(1).and_set("price", &1),
-        Edit::add("stock", 1, ..).bands("status", "stock", Vec::<(RangeInclusive<i64>, &str)>::new()),
-        Edit::add("stock", 1, ..).bands("status", "price", [(0..=9, "low")]),
-        Edit::add("stock", Number::parse("0.5").expect("a number"), ..).bands("status", "stock", [(0..=9, "low")]),
-    ] {
-        let refused = table(&engine).edit(&key, &add.seen(at)).await.expect_err("not allowed");
-        assert!(matches!(refused, UpdateError::Failed(Failure::InvalidRecord { .. })), "{refused:?}");
-    }
-    assert_eq!(engine.take_counts(), (0, 0));
 }
 
 /// A window of 4 versions, from the version seen by the writer.

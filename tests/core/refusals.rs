@@ -100,23 +100,6 @@ async fn a_row_that_was_to_be_updated_is_burned_so_that_no_copy_of_the_lost_send
     assert_eq!((status, balances(&engine)), (400, [50, 90]), "{answer}");
 }
 
-/// The row with the memory refuses the burned id for ever.
-#[tokio::test(start_paused = true)]
-async fn what_is_decided_after_a_burn_is_a_new_write() {
-    for first in [First::Updated, First::AddedTo] {
-        let engine = with_accounts().await;
-        let (client, late) = client_that_is_refused_after_a_loss(&engine, 5, str::to_owned);
-        let moved = transfer(&client, first, &call()).await;
-        assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]), "{first:?}");
-        let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
-        assert_eq!(operations(&engine), expected, "{first:?}: the burn shows one account, the refusal the other");
-        set_balance(&engine, "a-2", 90);
-        let late = late.lock().expect("no panic").clone();
-        let (status, answer) = engine.answer("TransactWriteItems", &late);
-        assert_eq!((status, balances(&engine)), (400, [55, 90]), "{first:?}: {answer}");
-    }
-}
-
 /// The refusal tells only of another transaction at the row. The burn shows the row.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_a_burn_has_shown_is_not_read_again() {

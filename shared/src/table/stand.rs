@@ -437,14 +437,14 @@ mod tests {
         for edit in [Edit::set(none, &1), Edit::add(none, 1, ..), Edit::set("n", &1).only_with(none)] {
             assert!(resolve(edit).expect_err("no path").contains("path of a value is empty"));
         }
-        for edit in [
-            Edit::set("n", &1).only_if_at_most("state", &true),
-            Edit::set("n", &1).only_if_at_most("state", &None::<i64>),
-            Edit::set("n", &1).only_if_at_most("state", &[1]),
-            Edit::set("n", &1).only_if_at_most("state", &std::collections::BTreeMap::from([("a", 1)])),
-        ] {
+        let set = || Edit::set("n", &1);
+        for edit in [set().only_if_at_most("state", &None::<i64>), set().only_if_at_most("state", &[1])] {
             assert!(resolve(edit).expect_err("no order").contains("have an order"));
         }
+        let low = [(0..=9, "low")];
+        resolve(Edit::add("n", 1, ..).bands("state", "x", low.clone())).expect_err("bands of no number");
+        let half = Number::parse("0.5").expect("a number");
+        resolve(Edit::add("n", half, ..).bands("state", "n", low)).expect_err("bands of a decimal");
         assert_eq!(resolve(Edit::set(["state", "x"], &1)), Ok(()));
     }
 }
