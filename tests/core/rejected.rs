@@ -6,27 +6,42 @@ use crate::harness::clients::{client_that_notes_its_first_write, client_whose, c
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::testing::edit_or_update;
-use fencepost::{Edit, Error, Failure, Reads, Store, Table, UpdateError, VersionError};
+use fencepost::{Edit, Error, Failure, ItemVersion, Key, Reads, Store, Table, UpdateError, VersionError};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Mutex;
 
+fn set_note(engine: &Engine, bytes: usize) {
+    change_shelf(engine, "SET note = :n", &json!({":n": {"S": "x".repeat(bytes)}}));
+}
+
+/// A shelf with a note that leaves no room for another long text, and its state before the note.
+async fn with_full_shelf() -> (Engine, Key, ItemVersion) {
+    let (engine, key, at) = with_shelf().await;
+    set_note(&engine, 390 * 1024);
+    (engine, key, at)
+}
+
+/// The copy of a write of a long status is refused for its condition.
+#[track_caller]
+fn assert_refused(engine: &Engine, operation: &str, copy: &[u8]) {
+    let (status, answer) = engine.answer(operation, copy);
+    assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
+    assert_eq!(row(engine)["status"]["S"], "high");
+}
+
 /// The network delivers the rejected edit once more when there is room.
 #[tokio::test]
 async fn an_edit_that_makes_the_item_too_large_is_rejected_and_its_copy_finds_it_burned() {
-    let (engine, key, at) = with_shelf().await;
-    let note = |bytes: usize| json!({":n": {"S": "x".repeat(bytes)}});
-    change_shelf(&engine, "SET note = :n", &note(390 * 1024));
+    let (engine, key, at) = with_full_shelf().await;
     let (client, under_way) = client_that_notes_its_first_write(&engine);
     let edit = Edit::set("status", &"x".repeat(20 * 1024)).seen(at);
     let rejected = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &edit).await;
     assert!(matches!(rejected, Err(UpdateError::Failed(Failure::Rejected { .. }))), "{rejected:?}");
     assert_eq!(engine.take_counts(), (1, 2), "the edit, a look at the row, and the burn");
-    change_shelf(&engine, "SET note = :n", &note(1));
+    set_note(&engine, 1);
     let copy = under_way.lock().expect("no panic").clone();
-    let (status, answer) = engine.answer("UpdateItem", &copy);
-    assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
-    assert_eq!(row(&engine)["status"]["S"], "high");
+    assert_refused(&engine, "UpdateItem", &copy);
 }
 
 /// Gives the shelf a long status, and creates another shelf, which remembers the transaction.
@@ -45,33 +60,27 @@ async fn with_another(client: &Client) -> Result<(), Error> {
 
 #[tokio::test]
 async fn a_transaction_that_makes_an_item_too_large_is_rejected_and_its_copy_finds_it_burned() {
-    let (engine, _, _) = with_shelf().await;
-    let note = |bytes: usize| json!({":n": {"S": "x".repeat(bytes)}});
-    change_shelf(&engine, "SET note = :n", &note(390 * 1024));
+    let (engine, ..) = with_full_shelf().await;
     let (client, under_way) = client_that_notes_its_first_write(&engine);
     let rejected = with_another(&client).await;
     assert!(matches!(rejected, Err(Error::Failed(Failure::Rejected { .. }))), "{rejected:?}");
     assert_eq!(engine.take_counts(), (0, 2), "the transaction and the burn");
-    change_shelf(&engine, "SET note = :n", &note(1));
+    set_note(&engine, 1);
     let copy = under_way.lock().expect("no panic").clone();
-    let (status, answer) = engine.answer("TransactWriteItems", &copy);
-    assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
-    assert_eq!(row(&engine)["status"]["S"], "high");
+    assert_refused(&engine, "TransactWriteItems", &copy);
 }
 
 /// The network delivers the rejected transaction once more before the burn, when there is room.
 #[tokio::test]
 async fn a_burn_that_finds_a_rejected_transaction_applied_says_so() {
-    let (engine, _, _) = with_shelf().await;
-    let note = |bytes: usize| json!({":n": {"S": "x".repeat(bytes)}});
-    change_shelf(&engine, "SET note = :n", &note(390 * 1024));
+    let (engine, ..) = with_full_shelf().await;
     let first = Mutex::new(Vec::new());
     let client = client_whose(&engine, move |engine, write, operation, body| {
         let mut first = first.lock().expect("no panic");
         if write == 0 {
             *first = body.to_vec();
         } else {
-            change_shelf(engine, "SET note = :n", &note(1));
+            set_note(engine, 1);
             assert_eq!(engine.answer("TransactWriteItems", &first).0, 200, "it is applied now");
         }
         engine.answer(operation, body)
@@ -158,12 +167,10 @@ async fn a_write_to_a_full_collection_that_cannot_be_burned_is_unknown() {
 /// The change of the same call was decided on the row before it, and may not be made beside it.
 #[tokio::test]
 async fn a_change_after_a_rejected_edit_gives_way_to_a_copy_of_the_edit_that_lands_before_it() {
-    let (engine, key, at) = with_shelf().await;
-    let note = |bytes: usize| json!({":n": {"S": "x".repeat(bytes)}});
-    change_shelf(&engine, "SET note = :n", &note(390 * 1024));
+    let (engine, key, at) = with_full_shelf().await;
     let (client, under_way) = client_that_notes_its_first_write(&engine);
     let decide = |shelf: &Shelf| {
-        change_shelf(&engine, "SET note = :n", &note(1));
+        set_note(&engine, 1);
         let copy = under_way.lock().expect("no panic");
         assert_eq!(engine.answer("UpdateItem", &copy).0, 200, "it is applied now");
         let mut shelf = shelf.clone();

@@ -113,14 +113,13 @@ impl Attempts {
         self.open.retain_mut(|open| {
             let life = Life::of(seen);
             for (_, sent, before) in open.writes.iter_mut().filter(|(of, ..)| *of == row) {
+                // A row that is made again has forgotten all. Elsewhere, a removed or replaced row does not come back.
+                let forgets =
+                    life.is_made_again(*before) || sent.versions_may_repeat && life.may_have_forgotten(*before);
                 match judge_open(sent, seen, vanishes_soon(sent, seen, now)) {
                     Verdict::Landed(version) => *landed = Some((open.id, made(sent, version))),
                     Verdict::NeverApplied => return false,
-                    // A row that is made again has forgotten all. Elsewhere, a removed or replaced row does not come back.
-                    Verdict::Open
-                        if !(life.is_made_again(*before)
-                            || sent.versions_may_repeat && life.may_have_forgotten(*before)) =>
-                    {
+                    Verdict::Open if !forgets => {
                         (*sent, *before) = (sent.not_applied_before(seen), life);
                     }
                     Verdict::Open | Verdict::Unproved | Verdict::Corrupt => open.is_forgotten = true,

@@ -130,15 +130,14 @@ async fn commit(delivery: &mut Delivery<'_>, attempt: &mut Attempt) -> Result<bo
     let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
     let mut without_burn = Vec::new();
     while let Some(open) = attempt.attempts.take_one_beside(&writes) {
-        let is_burned = burn_open(delivery, attempt, &open).await?;
-        // There is no burn of a step that adopts a row, nor of a create where rows may vanish. Without a change, a copy of
-        // the open attempt would be the only one, as after an answer without a step.
-        if !is_burned && steps.iter().any(Step::changes) {
-            return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
-        }
-        if is_burned {
+        if burn_open(delivery, attempt, &open).await? {
             attempt.attempts.stay_open(without_burn);
             return Ok(false);
+        }
+        // There is no burn of a step that adopts a row, nor of a create where rows may vanish. Without a change, a copy of
+        // the open attempt would be the only one, as after an answer without a step.
+        if steps.iter().any(Step::changes) {
+            return Err(Failure::OutcomeUnknown { source: "an earlier attempt may still be applied".into() });
         }
         without_burn.push(open);
     }

@@ -137,7 +137,6 @@ impl Ended {
             .filter(|one| first.is_some_and(|first| one.write == first.write || !is_again(one, first)))
             .collect();
         let applied: Vec<_> = mine.iter().map(|effect| effect.applied).collect();
-        let writes = |does: &Does| !matches!(does, Does::Check);
         let touches = |row: &Row, at: &ItemVersion| {
             rows.0[row].iter().any(|state| state.op == note.number && state.at == Some(*at))
         };
@@ -145,7 +144,7 @@ impl Ended {
             let decision = decisions.iter().find(|one| Some(one.id) == told.decision);
             let may_leave_it = |(row, does): &(Row, Does)| match does {
                 Does::Edit(edit) => !edit.surely_changes(&KINDS[row.kind].by()),
-                does => !writes(does),
+                does => matches!(does, Does::Check),
             };
             decision.is_none_or(|one| one.does.iter().all(may_leave_it))
         };

@@ -179,6 +179,7 @@ pub struct Transaction {
     pub answer: Answer,
 }
 
+/// Those that are named twice are drawn twice as often.
 const KINDS_OF_RARE_VALUES: [&str; 12] = [
     "PlayLarge",
     "PlaySession",

@@ -47,18 +47,21 @@ pub(crate) fn depends_on_the_data(source: &Source, is_exact: impl Fn(usize) -> b
         Some("ValidationException" | "ValidationError") => !is_exact(step),
         _ => false,
     };
-    if let Some(cancelled) = source.downcast_ref::<TransactionCanceledException>() {
-        return cancelled.cancellation_reasons().iter().map(CancellationReason::code).enumerate().any(depends);
-    }
-    let update = source.downcast_ref::<UpdateItemError>().and_then(ProvideErrorMetadata::code);
-    depends((0, update.or_else(|| source.downcast_ref::<PutItemError>().and_then(ProvideErrorMetadata::code))))
+    codes(source).into_iter().enumerate().any(depends)
 }
 
-/// Whether this step was a reason of the cancellation.
+/// Whether this step was a reason of the rejection.
 pub(crate) fn is_reason(source: &Source, step: usize) -> bool {
-    let cancelled = source.downcast_ref::<TransactionCanceledException>();
-    let reason = cancelled.and_then(|cancelled| cancelled.cancellation_reasons().get(step));
-    reason.and_then(CancellationReason::code).is_some_and(|code| code != "None")
+    codes(source).get(step).is_some_and(|code| !matches!(code, None | Some("None")))
+}
+
+/// The codes of a rejected write, one for each step.
+fn codes(source: &Source) -> Vec<Option<&str>> {
+    if let Some(cancelled) = source.downcast_ref::<TransactionCanceledException>() {
+        return cancelled.cancellation_reasons().iter().map(CancellationReason::code).collect();
+    }
+    let update = source.downcast_ref::<UpdateItemError>().and_then(ProvideErrorMetadata::code);
+    vec![update.or_else(|| source.downcast_ref::<PutItemError>().and_then(ProvideErrorMetadata::code))]
 }
 
 /// Classifies an error of the service by its code and HTTP status, never by its text.
