@@ -68,6 +68,13 @@ impl Edit {
         })
     }
 
+    /// Whether it changes a value twice, which is refused.
+    pub fn changes_twice(&self) -> bool {
+        let paths: Vec<_> = self.clauses.iter().filter_map(Clause::writes).collect();
+        let overlap = |one: &Path, other: &Path| one.starts_with(other) || other.starts_with(one);
+        paths.iter().enumerate().any(|(at, one)| paths[at + 1..].iter().any(|other| overlap(one, other)))
+    }
+
     /// The item after this edit, by the words of its documentation alone. Otherwise the reasons for which an item such as
     /// this one refuses it.
     pub fn applied(&self, item: &Item) -> Result<Item, Vec<Why>> {

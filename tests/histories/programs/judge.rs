@@ -2,8 +2,8 @@
 //! that knows no Fencepost.
 
 use super::catalog::{KINDS, Row};
-use super::edits::{Clause, Edit, Path, Why};
-use super::plan::Op;
+use super::edits::{Edit, Why};
+use super::plan::{Answer, Op};
 use super::rows::{Ended, Facts, Rows, State, breaks_the_row};
 use super::told::{Decision, Does, Note, Outcome, Shown};
 use super::values::Item;
@@ -120,22 +120,29 @@ impl Ended {
     fn check(&self, note: &Note, effects: &[&Effect<'_>], rows: &Rows) -> Option<String> {
         let Note { told, began, ended, decisions, .. } = note;
         let during = (*began, *ended);
-        // Where rows vanish, a second copy of a create may create the row again, and one of its delete remove it again.
+        // Where rows vanish, a copy of a refused create may come beside what the call did later, a copy of a create may
+        // create the row again, and copies of later changes may be applied to that row.
+        let incarnation = |of: &State| of.at.map(|at| at.incarnation);
+        let vanishes = |(row, ..): &(Row, Option<&Item>, &State)| Facts::of(row.kind).vanish(row.kind);
+        let is_beside = |effect: &&&Effect<'_>| {
+            let creates = effect.changes.iter().all(|change| vanishes(change) && change.1.is_none());
+            told.outcome == Outcome::Applied && effect.applied.is_copy_of_refused && creates
+        };
         let is_again = |effect: &Effect<'_>, first: &Effect<'_>| {
-            effect.changes.iter().all(|(row, before, now)| {
+            effect.changes.iter().all(|change @ (row, before, now)| {
                 let same = |(of, from, then): &(Row, Option<&Item>, &State)| {
-                    (of, from, &then.item) == (row, before, &now.item)
+                    let is_same_row = now.at.is_some() && incarnation(now) == incarnation(then);
+                    of == row && (is_same_row || (from, &then.item) == (before, &now.item))
                 };
                 let between = |state: &State| (first.write..effect.write).contains(&state.write);
                 let was_gone = rows.0[row].iter().any(|state| between(state) && state.item.is_none());
-                Facts::of(row.kind).vanish(row.kind) && was_gone && first.changes.iter().any(same)
+                vanishes(change) && was_gone && first.changes.iter().any(same)
             })
         };
-        let first = effects.first();
-        let mine: Vec<_> = effects
-            .iter()
-            .filter(|one| first.is_some_and(|first| one.write == first.write || !is_again(one, first)))
-            .collect();
+        let mut mine: Vec<_> = effects.iter().filter(|effect| !is_beside(effect)).collect();
+        if let Some(first) = mine.first().copied() {
+            mine.retain(|one| one.write == first.write || !is_again(one, first));
+        }
         let applied: Vec<_> = mine.iter().map(|effect| effect.applied).collect();
         let touches = |row: &Row, at: &ItemVersion| {
             rows.0[row].iter().any(|state| state.op == note.number && state.at == Some(*at))
@@ -148,10 +155,13 @@ impl Ended {
             };
             decision.is_none_or(|one| one.does.iter().all(may_leave_it))
         };
+        let keeps = || matches!(&note.op, Op::EditOrUpdate(_, _, change) if change.answer == Answer::Keep);
         let is_gone = deleted_afterwards(note, &mine, rows);
         let claim = match &told.outcome {
             Outcome::Refused if is_gone && applied.iter().any(|one| one.time <= *ended) => Claim::Applied,
             Outcome::Applied if applied.is_empty() && changes_nothing() => Claim::Nothing,
+            // It was kept as it was, and a copy of the refused edit came later.
+            Outcome::Applied if keeps() && applied.iter().all(|one| one.is_copy_of_refused) => Claim::Nothing,
             Outcome::Applied => Claim::Applied,
             Outcome::Refused | Outcome::Failed(_) => Claim::NotApplied,
             Outcome::Replayed(_) | Outcome::Unknown(_) | Outcome::Dropped => Claim::Nothing,
@@ -257,7 +267,7 @@ impl Ended {
                     "Contention" | "Unavailable" | "Fenced" => true,
                     "Rejected" => was_denied || has("PlayLarge"),
                     "TooLarge" => has("PlayLarge"),
-                    "InvalidRecord" => note.is_odd || changes_twice(&note.op),
+                    "InvalidRecord" => note.is_odd || note.op.edits().iter().any(|edit| edit.changes_twice()),
                     "InvalidTransaction" => matches!(note.op, Op::Transact(_) | Op::Once(_)),
                     "EditRefused" => matches!(note.op, Op::Transact(_) | Op::Once(_)),
                     _ => false,
@@ -297,8 +307,9 @@ impl Ended {
                         Some(op) => push(op, Some(register::Told::Done(made))),
                     }
                 }
-                // Copies of a create where rows vanish.
-                for again in mine.iter().skip(1) {
+                // Copies where rows vanish.
+                let changes = decision.does.iter().any(|(_, does)| !matches!(does, Does::Check));
+                for again in mine.iter().skip(usize::from(changes)) {
                     seen.extend(again.changes.iter().filter(|(of, ..)| *of == row).map(|(_, _, now)| put(now)));
                 }
             } else {
@@ -328,19 +339,17 @@ impl Ended {
             }
         }
         for purge in rows.0[&row].iter().filter(|state| state.op == TTL) {
-            let began = purge.time.into_std();
-            let gone = |nanos, op| {
-                let began = began + Duration::from_nanos(nanos);
-                Seen { client: 1 << 32, began, ended: began, op, told: Some(register::Told::Done(None)) }
-            };
-            seen.extend([gone(0, register::Op::Put(None)), gone(1, register::Op::Purge)]);
+            let gone = put(purge);
+            let after = gone.ended + Duration::from_nanos(1);
+            seen.extend([gone, Seen { began: after, ended: after, op: register::Op::Purge, ..put(purge) }]);
         }
         seen
     }
 }
 
+/// A write of which nobody was told. Nanoseconds order the writes of one moment.
 fn put(now: &State) -> SeenOf<Val> {
-    let began = now.time.into_std();
+    let began = now.time.into_std() + Duration::from_nanos(2 * now.write as u64);
     let op = register::Op::Put(now.item.clone().map(Val));
     Seen { client: (1 << 33) + now.write as u64, began, ended: began, op, told: Some(register::Told::Done(None)) }
 }
@@ -393,15 +402,6 @@ fn deleted_afterwards(note: &Note, effects: &[&&Effect<'_>], rows: &Rows) -> boo
         shown.item.is_none() && last.is_some_and(|last| effects.iter().any(|effect| effect.write < last.write))
     };
     matches!(note.op, Op::EditOrUpdate(..)) && note.told.shown.iter().any(is_deleted)
-}
-
-/// Whether an edit changes a value twice, which is refused.
-fn changes_twice(op: &Op) -> bool {
-    op.edits().into_iter().any(|edit| {
-        let paths: Vec<_> = edit.clauses.iter().filter_map(Clause::writes).collect();
-        let overlap = |one: &Path, other: &Path| one.starts_with(other) || other.starts_with(one);
-        paths.iter().enumerate().any(|(at, one)| paths[at + 1..].iter().any(|other| overlap(one, other)))
-    })
 }
 
 /// Whether a request may have left its client without knowledge.

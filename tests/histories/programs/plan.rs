@@ -180,24 +180,7 @@ pub struct Transaction {
 }
 
 /// Those that are named twice are drawn twice as often.
-const KINDS_OF_RARE_VALUES: [&str; 12] = [
-    "PlayLarge",
-    "PlaySession",
-    "PlayBuilds",
-    "PlaySets",
-    "PlayBinaries",
-    "PlayFloats",
-    "PlayLists",
-    "PlayLarge",
-    "PlaySession",
-    "PlayMayEnd",
-    "PlaySortedText",
-    "PlaySortedNumber",
-];
-
-fn kind_of(table: &str) -> usize {
-    KINDS.iter().position(|kind| kind.table() == table).expect("a kind")
-}
+const RARE: &str = "Large Session Builds Sets Binaries Floats Lists Large Session MayEnd SortedText SortedNumber";
 
 /// Draws programs.
 struct Plan {
@@ -207,6 +190,8 @@ struct Plan {
     waits: u64,
     /// Whether its clients are busy with leases.
     has_leases: bool,
+    /// Whether rare conditions are to be met: it has few values and many edits.
+    is_rare: bool,
     /// The first of the seeds of values that its clients have in common.
     common: u64,
 }
@@ -214,8 +199,8 @@ struct Plan {
 impl Program {
     pub fn of(seed: u64) -> Self {
         let mut rng = fastrand::Rng::with_seed(seed ^ 0x9206_2A45);
-        // One program in five has one kind alone, whose values meet the rarer conditions.
-        let is_rare = rng.u32(..5) == 0;
+        // One program in three has one kind alone, whose values meet the rarer conditions.
+        let is_rare = rng.u32(..3) == 0;
         // In one program of four, and more often with rare values, most faults are second copies that come soon.
         let copies = Rates { held: 40, second_copy: 400, copied_soon: 800, denied: 80, ..Rates::default() };
         let rates = match rng.u32(..4) {
@@ -225,7 +210,8 @@ impl Program {
             _ => rates(&mut rng, 1..=8, Rates { frozen: 10, denied: 10, ..STORM }),
         };
         let kinds = if is_rare {
-            vec![rng.choice(KINDS_OF_RARE_VALUES.map(kind_of)).expect("one")]
+            let name = rng.choice(RARE.split(' ').collect::<Vec<_>>()).expect("one");
+            vec![KINDS.iter().position(|kind| kind.table().strip_prefix("Play") == Some(name)).expect("a kind")]
         } else {
             (0..rng.usize(1..=3)).map(|_| rng.usize(0..KINDS.len())).collect()
         };
@@ -233,11 +219,14 @@ impl Program {
             kinds.into_iter().flat_map(|kind| (0..rng.u8(1..=2)).map(move |key| Row { kind, key })).collect();
         rows.sort();
         rows.dedup();
-        let (clients, tasks, ttl) =
-            (rng.usize(1..=4), rng.usize(2..=7), rng.choice([20, 500, 100_000, 600_000]).expect("one"));
+        let (clients, tasks, ttl) = (
+            rng.usize(1..=4),
+            rng.usize(2..=if is_rare { 14 } else { 7 }),
+            rng.choice([20, 500, 100_000, 600_000]).expect("one"),
+        );
         let has_leases = rng.u32(..6) == 0;
         let (waits, common) = (if ttl <= 500 { 2_000 } else { 4_000_000 }, rng.u64(..));
-        let mut plan = Plan { rng, rows, waits, has_leases, common };
+        let mut plan = Plan { rng, rows, waits, has_leases, is_rare, common };
         let clients = (0..clients).map(|_| plan.client(tasks)).collect();
         Program { seed, rates, ttl, clients }
     }
@@ -250,7 +239,8 @@ impl Plan {
 
     /// The seed of a value. Few seeds make equal values, which conditions then meet.
     fn seed(&mut self) -> u64 {
-        if self.chance(2) { self.common.wrapping_add(self.rng.u64(..3)) } else { self.rng.u64(..) }
+        let is_common = self.chance(2) || self.is_rare;
+        if is_common { self.common.wrapping_add(self.rng.u64(..3)) } else { self.rng.u64(..) }
     }
 
     fn client(&mut self, tasks: usize) -> Client {
@@ -282,6 +272,9 @@ impl Plan {
         // A value that ends may make room for another one.
         if KINDS[row.kind].expires_at().is_some() && self.chance(4) {
             return Op::Create(row, self.seed());
+        }
+        if self.is_rare && self.chance(3) {
+            return Op::Edit(row, self.edit(row));
         }
         if self.has_leases && self.chance(2) {
             return Op::Lease(self.lease());
@@ -428,8 +421,8 @@ impl Plan {
         let is_set = ["SS", "NS", "BS"].iter().any(|kind| value.get(*kind).is_some());
         match self.rng.u32(..8) {
             5.. if is_set => Clause::Set(path, value),
-            0 | 1 => Clause::OnlyIf(path, value),
             2 if is_ordered => Clause::AtMost(path, value),
+            0..=2 => Clause::OnlyIf(path, value),
             3 => Clause::With(path),
             4 | 5 if is_member || may_go => Clause::Remove(path),
             6 if !is_member => Clause::Stamp(name, value),
