@@ -27,6 +27,16 @@ struct Effect<'a> {
     changes: Vec<(Row, Option<&'a Item>, &'a State)>,
 }
 
+impl Effect<'_> {
+    /// Whether this decision does it.
+    fn is_of(&self, decision: &Decision) -> bool {
+        self.changes.iter().all(|(row, before, now)| {
+            let does = decision.does.iter().find(|(of, _)| of == row);
+            does.is_some_and(|(_, does)| does.leaves(*before) == Ok(now.item.clone()))
+        })
+    }
+}
+
 impl Does {
     /// The item that it leaves of this one. `Err` if it cannot be applied to it.
     fn leaves(&self, before: Option<&Item>) -> Result<Option<Item>, ()> {
@@ -120,26 +130,31 @@ impl Ended {
     fn check(&self, note: &Note, effects: &[&Effect<'_>], rows: &Rows) -> Option<String> {
         let Note { told, began, ended, decisions, .. } = note;
         let during = (*began, *ended);
-        // Where rows vanish, a copy of a refused create may come beside what the call did later, a copy of a create may
-        // create the row again, and copies of later changes may be applied to that row.
+        // Where rows vanish, a copy of a refused create may make a row beside the call's other work. A copy of an applied
+        // create may make the removed row again, and later changes may be repeated on it, because it has no memory of them.
         let incarnation = |of: &State| of.at.map(|at| at.incarnation);
-        let vanishes = |(row, ..): &(Row, Option<&Item>, &State)| Facts::of(row.kind).vanish(row.kind);
-        let is_beside = |effect: &&&Effect<'_>| {
-            let creates = effect.changes.iter().all(|change| vanishes(change) && change.1.is_none());
-            told.outcome == Outcome::Applied && effect.applied.is_copy_of_refused && creates
+        let vanishes = |row: &Row| Facts::of(row.kind).vanish(row.kind);
+        let is_beside = |effect: &Effect<'_>, decision: &Decision| {
+            let was_gone = |row| rows.before(row, effect.write).is_none_or(|state| state.raw.is_null());
+            effect.applied.is_copy_of_refused
+                && !effect.is_of(decision)
+                && effect.changes.iter().all(|(row, ..)| vanishes(row) && was_gone(*row))
+                && decision.does.iter().all(|(row, does)| vanishes(row) || matches!(does, Does::Check))
         };
         let is_again = |effect: &Effect<'_>, first: &Effect<'_>| {
-            effect.changes.iter().all(|change @ (row, before, now)| {
+            effect.changes.iter().all(|(row, before, now)| {
                 let same = |(of, from, then): &(Row, Option<&Item>, &State)| {
                     let is_same_row = now.at.is_some() && incarnation(now) == incarnation(then);
                     of == row && (is_same_row || (from, &then.item) == (before, &now.item))
                 };
                 let between = |state: &State| (first.write..effect.write).contains(&state.write);
-                let was_gone = rows.0[row].iter().any(|state| between(state) && state.item.is_none());
-                vanishes(change) && was_gone && first.changes.iter().any(same)
+                let was_gone = rows.0[row].iter().any(|state| between(state) && state.raw.is_null());
+                vanishes(row) && was_gone && first.changes.iter().any(same)
             })
         };
-        let mut mine: Vec<_> = effects.iter().filter(|effect| !is_beside(effect)).collect();
+        let decided = note.decided();
+        let mut mine: Vec<_> =
+            effects.iter().filter(|effect| !decided.is_some_and(|decision| is_beside(effect, decision))).collect();
         if let Some(first) = mine.first().copied() {
             mine.retain(|one| one.write == first.write || !is_again(one, first));
         }
@@ -148,19 +163,18 @@ impl Ended {
             rows.0[row].iter().any(|state| state.op == note.number && state.at == Some(*at))
         };
         let changes_nothing = || {
-            let decision = decisions.iter().find(|one| Some(one.id) == told.decision);
             let may_leave_it = |(row, does): &(Row, Does)| match does {
                 Does::Edit(edit) => !edit.surely_changes(&KINDS[row.kind].by()),
                 does => matches!(does, Does::Check),
             };
-            decision.is_none_or(|one| one.does.iter().all(may_leave_it))
+            decided.is_none_or(|one| one.does.iter().all(may_leave_it))
         };
         let keeps = || matches!(&note.op, Op::EditOrUpdate(_, _, change) if change.answer == Answer::Keep);
         let is_gone = deleted_afterwards(note, &mine, rows);
         let claim = match &told.outcome {
             Outcome::Refused if is_gone && applied.iter().any(|one| one.time <= *ended) => Claim::Applied,
             Outcome::Applied if applied.is_empty() && changes_nothing() => Claim::Nothing,
-            // It was kept as it was, and a copy of the refused edit came later.
+            // The item was kept. A copy of the refused edit may have been applied all the same.
             Outcome::Applied if keeps() && applied.iter().all(|one| one.is_copy_of_refused) => Claim::Nothing,
             Outcome::Applied => Claim::Applied,
             Outcome::Refused | Outcome::Failed(_) => Claim::NotApplied,
@@ -176,13 +190,7 @@ impl Ended {
             return Some(why.to_owned());
         }
         for effect in &mine {
-            let explains = |decision: &&Decision| {
-                told.decision.is_none_or(|id| id == decision.id)
-                    && effect.changes.iter().all(|(row, before, now)| {
-                        let does = decision.does.iter().find(|(of, _)| of == row);
-                        does.is_some_and(|(_, does)| does.leaves(*before) == Ok(now.item.clone()))
-                    })
-            };
+            let explains = |one: &&Decision| decided.is_none_or(|told| told.id == one.id) && effect.is_of(one);
             let explaining: Vec<_> = decisions.iter().filter(explains).collect();
             if explaining.is_empty() {
                 let did: Vec<_> = effect.changes.iter().map(|(row, before, now)| (row, before, &now.item)).collect();
@@ -296,9 +304,7 @@ impl Ended {
             let [began, ended] = [note.began, note.ended].map(Instant::into_std);
             let mut push = |op, told| seen.push(Seen { client: note.client, began, ended, op, told });
             let mine: Vec<_> = effects.iter().filter(|effect| effect.applied.op == note.number).collect();
-            let is_sure = note.told.outcome == Outcome::Applied;
-            let decided = note.told.decision.and_then(|id| note.decisions.iter().find(|one| one.id == id));
-            if let (true, Some(decision)) = (is_sure, decided) {
+            if let Some(decision) = note.decided() {
                 for (_, does) in decision.does.iter().filter(|(of, _)| *of == row) {
                     let look = decision.looks.iter().find(|look| look.row == row).and_then(|look| look.item.clone());
                     let made = note.told.made.iter().find(|(of, _)| *of == row).and_then(|(_, at)| judged(*at));
@@ -307,11 +313,11 @@ impl Ended {
                         Some(op) => push(op, Some(register::Told::Done(made))),
                     }
                 }
-                // Copies where rows vanish.
-                let changes = decision.does.iter().any(|(_, does)| !matches!(does, Does::Check));
-                for again in mine.iter().skip(usize::from(changes)) {
-                    seen.extend(again.changes.iter().filter(|(of, ..)| *of == row).map(|(_, _, now)| put(now)));
-                }
+                // Where rows vanish, copies may have other effects than the one that was told.
+                let own = mine.iter().position(|effect| effect.is_of(decision));
+                let others = mine.iter().enumerate().filter(|(at, _)| facts.vanish(row.kind) && Some(*at) != own);
+                let changes = others.flat_map(|(_, effect)| &effect.changes).filter(|(of, ..)| *of == row);
+                seen.extend(changes.map(|(_, _, now)| put(now)));
             } else {
                 for (_, before, now) in mine.iter().flat_map(|effect| &effect.changes).filter(|(of, ..)| *of == row) {
                     let op = match (before, &now.item) {
@@ -347,7 +353,7 @@ impl Ended {
     }
 }
 
-/// A write of which nobody was told. Nanoseconds order the writes of one moment.
+/// A write as a fact. Nanoseconds order the writes of one moment, and leave one for a purge.
 fn put(now: &State) -> SeenOf<Val> {
     let began = now.time.into_std() + Duration::from_nanos(2 * now.write as u64);
     let op = register::Op::Put(now.item.clone().map(Val));

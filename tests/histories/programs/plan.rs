@@ -179,7 +179,7 @@ pub struct Transaction {
     pub answer: Answer,
 }
 
-/// Those that are named twice are drawn twice as often.
+/// Kinds whose values meet rarer conditions. Those that are named twice are drawn twice as often.
 const RARE: &str = "Large Session Builds Sets Binaries Floats Lists Large Session MayEnd SortedText SortedNumber";
 
 /// Draws programs.
@@ -219,11 +219,8 @@ impl Program {
             kinds.into_iter().flat_map(|kind| (0..rng.u8(1..=2)).map(move |key| Row { kind, key })).collect();
         rows.sort();
         rows.dedup();
-        let (clients, tasks, ttl) = (
-            rng.usize(1..=4),
-            rng.usize(2..=if is_rare { 14 } else { 7 }),
-            rng.choice([20, 500, 100_000, 600_000]).expect("one"),
-        );
+        let (clients, tasks) = (rng.usize(1..=4), rng.usize(2..=if is_rare { 14 } else { 7 }));
+        let ttl = rng.choice([20, 500, 100_000, 600_000]).expect("one");
         let has_leases = rng.u32(..6) == 0;
         let (waits, common) = (if ttl <= 500 { 2_000 } else { 4_000_000 }, rng.u64(..));
         let mut plan = Plan { rng, rows, waits, has_leases, is_rare, common };
@@ -239,8 +236,7 @@ impl Plan {
 
     /// The seed of a value. Few seeds make equal values, which conditions then meet.
     fn seed(&mut self) -> u64 {
-        let is_common = self.chance(2) || self.is_rare;
-        if is_common { self.common.wrapping_add(self.rng.u64(..3)) } else { self.rng.u64(..) }
+        if self.chance(2) || self.is_rare { self.common.wrapping_add(self.rng.u64(..3)) } else { self.rng.u64(..) }
     }
 
     fn client(&mut self, tasks: usize) -> Client {

@@ -99,6 +99,11 @@ pub struct Note {
 }
 
 impl Note {
+    /// The decision that was told as applied.
+    pub fn decided(&self) -> Option<&Decision> {
+        self.decisions.iter().find(|one| Some(one.id) == self.told.decision)
+    }
+
     /// The edit that the item refused.
     pub fn refused_edit(&self) -> Option<&Edit> {
         self.told.why?;

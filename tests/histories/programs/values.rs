@@ -68,7 +68,7 @@ drawn_from! {
     Bytes: draw => Bytes(draw.one(&[&[][..], &[0], &[255, 0], b"text"]).to_vec());
     // In the past, soon, and far from now.
     Ends: draw => Ends(EPOCH.as_secs() - 10 + draw.one(&[0, 0, 15, 600, 90_000, 2_592_000]));
-    // Two of them do not fit into one item with what else is there.
+    // Two long ones do not fit into one item.
     Fixed: draw => Fixed(draw.one(&[1, 210_000]));
     Value: draw => draw.json(2);
 }
