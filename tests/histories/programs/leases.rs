@@ -13,13 +13,11 @@ impl Player {
     pub async fn newest(&self, op: &NewestOp, call: &Call, noted: &Noted<'_>) -> Told {
         noted.own.plays("Store::lww_table");
         noted.own.plays("LwwTable::in_call");
-        let (leaders, shard) = (self.store.lww_table::<Leader>(LEADERS), self.client.scene.name.as_str());
-        let leaders = if self.client.number == 1 {
+        let (mut leaders, shard) = (self.store.lww_table::<Leader>(LEADERS), self.client.scene.name.as_str());
+        if self.client.number == 1 {
             noted.own.plays("LwwTable::with_tombstone_retention");
-            leaders.with_tombstone_retention(Duration::from_hours(2))
-        } else {
-            leaders
-        };
+            leaders = leaders.with_tombstone_retention(Duration::from_hours(2));
+        }
         let leaders = leaders.in_call(call);
         let done = match op {
             NewestOp::Register(term, node) => {
@@ -53,12 +51,11 @@ impl Player {
         let (key, holder) = (&*self.client.scene.name, format!("client {}", self.client.number));
         plays("LeaseTerms::renewed_after");
         plays("LeaseTerms::new");
-        let terms = LeaseTerms::renewed_after(Duration::from_secs(10), Duration::from_secs(4)).expect("long enough");
-        let terms = if self.client.number == 1 {
-            LeaseTerms::new(Duration::from_mins(5)).expect("short enough")
-        } else {
-            terms
-        };
+        let mut terms =
+            LeaseTerms::renewed_after(Duration::from_secs(10), Duration::from_secs(4)).expect("long enough");
+        if self.client.number == 1 {
+            terms = LeaseTerms::new(Duration::from_mins(5)).expect("short enough");
+        }
         let own = self.lease.lock().expect("no panic").take();
         let acquired = match (op, own) {
             (LeaseOp::Look, own) => {
