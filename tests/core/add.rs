@@ -258,6 +258,31 @@ async fn an_add_that_spreads_out_leaves_time_for_itself() {
     assert_eq!((added.at.version.get(), stock_of(&engine), call.tally().conflicts), (6, 51, 1));
 }
 
+/// An expression of `DynamoDB` has at most 4 KB.
+#[tokio::test]
+async fn an_edit_that_leaves_no_room_in_its_expression_to_forget_ids_forgets_none() {
+    let (mut kept, mut too_long) = (0, 0);
+    for values in (100..400).step_by(4) {
+        let [(_, few), (ids, many)] = [with_long_edit(values, 0).await, with_long_edit(values, 39).await];
+        assert_eq!(few, many, "{values}: it depends on the edit alone");
+        too_long += u32::from(!many);
+        kept += u32::from(many && ids == 41);
+    }
+    assert!(kept > 0 && too_long > 0, "{kept} {too_long}");
+}
+
+/// Sets so many values of a shelf that remembers so many edits. Says how many ids it has then, and whether they were set.
+async fn with_long_edit(values: usize, edits: usize) -> (usize, bool) {
+    let (engine, key, mut at) = with_shelf().await;
+    for _ in 0..edits {
+        at = table(&engine).edit(&key, &stock(0).seen(at)).await.expect("within the bounds").at;
+    }
+    let long = (0..values)
+        .fold(Edit::default(), |edit, value| edit.and_set(vec!["counts".to_owned(), format!("n{value}")], &value));
+    let edited = table(&engine).edit(&key, &long).await;
+    (row(&engine)["_writes"]["M"].as_object().expect("a map").len(), edited.is_ok())
+}
+
 #[tokio::test]
 async fn an_add_under_a_token_that_was_replaced_is_fenced_and_not_out_of_range() {
     let (engine, key, _) = with_shelf().await;
@@ -311,7 +336,15 @@ async fn a_row_that_thousands_of_processes_edit_without_reading_it_keeps_a_bound
 #[tokio::test(start_paused = true)]
 async fn an_edit_that_found_no_room_for_its_id_is_made_once_although_its_copy_arrives() {
     let (engine, key, mut at) = with_shelf().await;
-    for _ in 0..41 {
+    for ids in 1..=41 {
+        if ids == 40 {
+            // There is room for one id more, so a condition is the reason, and nothing else is tried.
+            let [low, high] = ["0.5", "1.5"].map(|bound| Number::parse(bound).expect("a number"));
+            let few = Edit::add("stock", 1, Bounds::Before(low, high)).seen(at);
+            engine.take_log();
+            table(&engine).edit(&key, &few).await.expect_err("the stock is 50");
+            assert_eq!(engine.take_counts(), (0, 1));
+        }
         at = table(&engine).edit(&key, &stock(0).seen(at)).await.expect("within the bounds").at;
     }
     let (client, first) = client_that_notes_its_first_write(&engine);

@@ -230,6 +230,24 @@ async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_t
     assert_eq!(engine.take_counts(), (1, 0), "a tombstone");
 }
 
+/// Another program changes the note between the read and the transaction.
+#[tokio::test(start_paused = true)]
+async fn a_value_that_has_changed_is_no_reason_to_tell_a_refused_edit_and_hides_none() {
+    async fn edited<T: Record>(by: i64) -> (bool, (usize, usize)) {
+        let (engine, _) = with_receipts().await;
+        let client = client_whose_first_write(&engine, |engine, operation, body| {
+            change_shelf(engine, "SET note = :n", &json!({":n": {"N": "7"}}));
+            engine.answer(operation, body)
+        });
+        let edit = |attempt: &mut Attempt, shelf: Item<T>| Ok(attempt.edit(shelf, &take(by))?);
+        let edited = edit_with_receipt((&Store::new(&client), true), edit).await;
+        (edited.is_ok(), engine.take_counts())
+    }
+    assert_eq!(edited::<Shelf>(60).await, (false, (1, 1)), "the stock is the reason");
+    let (is_edited, (_, writes)) = edited::<Open>(1).await;
+    assert!(is_edited && writes == 2, "the demand of the value was the reason: {writes}");
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_decision_may_answer_a_refused_edit_by_a_refusal_or_by_another_edit() {
     let (engine, store) = with_receipts().await;

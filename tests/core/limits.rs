@@ -12,7 +12,7 @@ use std::convert::Infallible;
 
 const TABLE: &str = "Notes";
 
-#[derive(Debug, Serialize, Deserialize, Record)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
 #[record(key = "noteId")]
 struct Note {
     text: String,
@@ -55,8 +55,8 @@ impl Record for Undeclared {
     const ATTRIBUTES: &'static [&'static str] = &["text"];
 
     fn encode(&self) -> Result<Attributes, Source> {
-        let name = if self.text == "wrong" { "test" } else { "text" };
-        Ok(Attributes::from([(name.to_owned(), AttributeValue::S(self.text.clone()))]))
+        let names = ["text", "test"].into_iter().take(if self.text == "wrong" { 2 } else { 1 });
+        Ok(names.map(|name| (name.to_owned(), AttributeValue::S(self.text.clone()))).collect())
     }
 }
 
@@ -162,6 +162,25 @@ async fn too_many_steps_and_those_that_do_not_fit_are_not_sent() {
         let failure = refused(notes, steps).await;
         let is_named = matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains(named));
         assert!(is_named, "{named}: {failure}");
+    }
+}
+
+#[tokio::test]
+async fn what_was_deleted_is_not_there_for_a_decision() {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let table: Table<Note> = Store::new(&engine.client()).table(TABLE);
+    let at = table.create("n-1", &Note { text: "a".to_owned() }).await.expect("a free key").at;
+    table.delete_at_version("n-1", at).await.expect("at this version");
+    let steps: [fn(&mut Attempt, Item<Note>) -> Result<(), Failure>; 2] = [
+        |attempt, note| attempt.update_at(note, &Note { text: "b".to_owned() }).map(drop),
+        |attempt, note| attempt.delete_at(note).map(drop),
+    ];
+    for step in steps {
+        let mut reads = Reads::new();
+        let note = reads.item("note", &table, "n-1");
+        let ended = table.store().transact_with_retry(reads, |attempt| Ok::<_, Error>(step(attempt, note)?)).await;
+        let Err(Error::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
+        assert_eq!(reason, "note is not there");
     }
 }
 

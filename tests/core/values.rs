@@ -394,4 +394,6 @@ async fn a_key_that_is_empty_or_too_long_is_refused_before_anything_is_sent() {
     let lease = store.leases("Leases").get("").await.expect_err("no key");
     assert!(reason_of(&lease).contains("is empty"), "{lease}");
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
+    lines.get(Key::from(("x".repeat(2048), "ü".repeat(512)))).await.expect_err("it is sent, and there is no table");
+    assert_eq!(engine.take_log().len(), 1);
 }

@@ -1,8 +1,7 @@
-//! Orders, leases, and updates over slow connections, both ways. The figures are exact, because time is virtual.
+//! Orders both ways, and leases. The figures are exact, because time is virtual.
 
-use crate::one_item::{HOP, SEEDS};
+use crate::one_item::HOP;
 use crate::table::{figure, mean, millis, most, number, table};
-use crowds::connections::{self, HANDSHAKE, Trouble};
 use crowds::leases::{self, Cost, WAITED_FOR, WAITERS, WORK};
 use crowds::orders::{self, CLIENTS, Scene};
 use crowds::wire::Loss;
@@ -94,32 +93,6 @@ pub fn leases() -> String {
     ];
     let about = format!("leases, 5 ms hops (virtual time, {SEEDS} seeds)");
     table([&about, "requests, mean", "worst", "ms, mean", "worst"], rows.into_iter().chain(successions))
-}
-
-/// One update over slow connections both ways.
-pub fn connections() -> String {
-    let mut rows = Vec::new();
-    for (trouble, name) in [
-        (Trouble::None, "no trouble"),
-        (Trouble::ColdAndLateRead, "new client, the answer to the read 200 ms late"),
-        (Trouble::LateWrite, "connected, the answer to the write 200 ms late"),
-        (Trouble::LostWrite, "connected, the answer to the write lost"),
-        (Trouble::Freeze, "four dead connections after a freeze"),
-    ] {
-        for (named, way) in [("Fencepost", connections::Way::Fencepost), ("hang up", connections::Way::HangUp)] {
-            let costs: Vec<_> = (0..SEEDS).map(|seed| connections::update(way, trouble, HOP, seed)).collect();
-            let mean_of = |of: fn(&connections::Cost) -> f64| mean(&costs.iter().map(of).collect::<Vec<_>>());
-            rows.push([
-                name.to_owned(),
-                named.to_owned(),
-                figure(mean_of(|cost| millis(cost.time)), 0),
-                figure(mean_of(|cost| f64::from(cost.requests)), 1),
-                figure(mean_of(|cost| f64::from(cost.lost)), 1),
-            ]);
-        }
-    }
-    let about = format!("update, 5 ms hops, handshake {} ms (virtual time, {SEEDS} seeds)", HANDSHAKE.as_millis());
-    table([&about, "way", "ms, mean", "requests, mean", "lost answers"], rows)
 }
 
 /// The mean and the longest of these times, in milliseconds.

@@ -22,7 +22,7 @@ use table::Outcome;
 
 /// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn(Option<&Programs>) -> Outcome<String>);
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 10] = [
     ("function", 4, function::table),
     ("update", 3, |_| update::table()),
     ("crowds", 20, |_| Ok(one_item::of_strategies())),
@@ -33,7 +33,6 @@ const PARTS: [Part; 11] = [
     ("pace", 30, |_| Ok(one_item::of_pace())),
     ("pace-of-orders", 30, |_| Ok(calls::pace_of_orders())),
     ("leases", 4, |_| Ok(calls::leases())),
-    ("connections", 1, |_| Ok(calls::connections())),
 ];
 
 /// Does the work named by the arguments after the program's name.

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 /// The time of a request in each direction.
 pub const HOP: Duration = Duration::from_millis(5);
-/// The seeds of crowds and connections: 0 up to this one, exclusively.
-pub const SEEDS: u64 = 10;
+/// The seeds of crowds: 0 up to this one, exclusively.
+const SEEDS: u64 = 10;
 
 const WAYS: [(&str, Strategy); 3] = [
     ("Fencepost", Strategy::Fencepost),

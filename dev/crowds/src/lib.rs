@@ -1,16 +1,15 @@
 //! Crowds of callers on virtual time. Tests check the counts; `cargo dev bench` prints them.
 //!
 //! - [`adds`]: adds to one item, at once and steadily.
-//! - [`connections`]: slow handshakes, late answers and dead connections. [`pool`] simulates them.
 //! - [`crowd`]: writers that start at once on one item.
 //! - [`leases`]: leases acquired, waited for, lost and left behind.
 //! - [`orders`]: orders of many clients at once, with and without lost answers.
+//! - [`pool`]: connections with slow handshakes, late answers, or none.
 //! - [`pace`]: the units of a change, and the changes of one item in a second.
 //!
 //! The last two send over the network of `fencepost-test`, the others over [`wire`] to the [`table`]s of an engine.
 
 pub mod adds;
-pub mod connections;
 pub mod crowd;
 pub mod leases;
 pub mod orders;

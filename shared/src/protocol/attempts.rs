@@ -63,7 +63,7 @@ impl Attempts {
     }
 
     pub(crate) fn failed(&self, failure: Failure) -> Failure {
-        if self.open.is_empty() { failure } else { while_open(failure) }
+        if self.open.is_empty() && self.landed.is_none() { failure } else { while_open(failure) }
     }
 
     /// Fails if an earlier attempt may have been applied and none of the rows shown tells.

@@ -70,12 +70,12 @@ impl Row {
     }
 }
 
-/// Names the row that is corrupt by its key, as far as it has one.
+/// Names the row that is corrupt by its key, which each row in an answer has.
 pub(crate) fn naming_the_key(layout: &Layout, attributes: &Attributes, failure: Failure) -> Failure {
     let names = [Some(layout.partition_key), layout.sort_key].into_iter().flatten();
     let key: Vec<_> = names.filter_map(|name| Some(format!("{name} {:?}", attributes.get(name)?))).collect();
     match failure {
-        Failure::CorruptItem { reason } if !key.is_empty() => {
+        Failure::CorruptItem { reason } => {
             Failure::CorruptItem { reason: format!("{reason} (the row with the key {})", key.join(", ")) }
         }
         failure => failure,

@@ -56,18 +56,17 @@ impl<'a> RowChange<'a> {
                 | Failure::CorruptItem { .. }
                 | Failure::Rejected { .. }
         );
-        if !is_for_the_caller || attempts.check_remembered().is_err() {
-            return attempts.failed(failure);
-        }
         let site = |_| Site { address, layout: table.layout, known: None, retention: table.tombstone_retention };
-        while let Some(open) = attempts.take_one_beside(&[]) {
+        while is_for_the_caller
+            && attempts.check_remembered().is_ok()
+            && let Some(open) = attempts.take_one_beside(&[])
+        {
             let burned = delivery.burn(attempts, &open.writes(), &site).await;
-            let is_burned = matches!(burned, Ok(Some((Verdict::NeverApplied, _))));
-            if !is_burned || attempts.landed.is_some() || attempts.check_remembered().is_err() {
+            if !matches!(burned, Ok(Some((Verdict::NeverApplied, _)))) {
                 return while_open(failure);
             }
         }
-        failure
+        attempts.failed(failure)
     }
 
     pub(crate) fn prepare(&self, write: Write<'_>) -> Result<Prepared, Failure> {

@@ -228,3 +228,29 @@ pub(super) fn decode<T: DeserializeOwned>(attributes: impl Fn() -> Attributes) -
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_dynamodb::primitives::Blob;
+
+    /// Beside a text in a list, whose members may change places.
+    #[test]
+    fn values_of_each_type_differ_from_all_others() {
+        let text = |text: &str| S(text.to_owned());
+        let map = |name: &str, value: &str| M([(name.to_owned(), text(value))].into());
+        let [a, b] = ["a", "b"].map(Blob::new);
+        let mut values = vec![text("a"), text("b"), N("1".to_owned()), N("2".to_owned()), B(a.clone()), B(b.clone())];
+        values.extend([Bool(true), Bool(false), L(vec![]), L(vec![text("a")]), L(vec![text("b")])]);
+        values.extend([map("a", "a"), map("a", "b"), map("b", "a"), Bs(vec![a]), Bs(vec![b])]);
+        values.extend(["1", "2"].map(|member| Ss(vec![member.to_owned()])));
+        values.extend(["1", "2"].map(|member| Ns(vec![member.to_owned()])));
+        let item = |value: &AttributeValue| Attributes::from([("x".to_owned(), L(vec![text("z"), value.clone()]))]);
+        for (at, one) in values.iter().enumerate() {
+            for (index, other) in values.iter().enumerate() {
+                let difference = (at != index).then_some("x");
+                assert_eq!(first_difference(&item(one), &item(other)), difference, "{one:?} {other:?}");
+            }
+        }
+    }
+}

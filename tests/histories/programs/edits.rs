@@ -2,7 +2,9 @@
 
 use super::values::{Item, canonical};
 use bigdecimal::BigDecimal;
+use judges::register;
 use serde_json::{Value, json};
+use std::hash::{Hash, Hasher};
 
 /// A path of names.
 pub type Path = Vec<String>;
@@ -192,5 +194,25 @@ fn is_at_most(value: &Value, most: &Value) -> bool {
             (Some(value), Some(most)) => value <= most,
             _ => bytes(value).zip(bytes(most)).is_some_and(|(value, most)| value <= most),
         },
+    }
+}
+
+/// The item of the register that the judge knows.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Val(pub Item);
+
+impl Hash for Val {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        for (name, value) in &self.0 {
+            (name, value.to_string()).hash(state);
+        }
+    }
+}
+
+impl register::Value for Val {
+    type Amount = Edit;
+
+    fn plus(&self, edit: &Edit) -> Option<Self> {
+        edit.applied(&self.0).ok().map(Val)
     }
 }

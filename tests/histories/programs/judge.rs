@@ -2,7 +2,7 @@
 //! that knows no Fencepost.
 
 use super::catalog::{KINDS, Row};
-use super::edits::{Edit, Why};
+use super::edits::{Val, Why};
 use super::plan::{Answer, Op};
 use super::rows::{Ended, Facts, Rows, State, breaks_the_row};
 use super::told::{Decision, Does, Note, Outcome, Shown};
@@ -16,7 +16,6 @@ use fencepost::ItemVersion;
 use fencepost_test::{Fault, Outcome as Heard, Sent};
 use judges::linearizable::Seen;
 use judges::register::{self, SeenOf};
-use std::hash::{Hash, Hasher};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -130,38 +129,8 @@ impl Ended {
     fn check(&self, note: &Note, effects: &[&Effect<'_>], rows: &Rows) -> Option<String> {
         let Note { told, began, ended, decisions, .. } = note;
         let during = (*began, *ended);
-        // Where rows vanish, a copy of a refused create may make a row beside the call's other work. A copy of an applied
-        // create may make the removed row again, and later changes may be repeated on it, because it has no memory of them.
-        let incarnation = |of: &State| of.at.map(|at| at.incarnation);
-        let vanishes = |row: &Row| Facts::of(row.kind).vanish(row.kind);
-        let is_beside = |effect: &Effect<'_>, decision: &Decision| {
-            let was_gone = |row| rows.before(row, effect.write).is_none_or(|state| state.raw.is_null());
-            effect.applied.is_copy_of_refused
-                && !effect.is_of(decision)
-                && effect.changes.iter().all(|(row, ..)| vanishes(row) && was_gone(*row))
-                && decision.does.iter().all(|(row, does)| vanishes(row) || matches!(does, Does::Check))
-        };
-        let is_again = |effect: &Effect<'_>, first: &Effect<'_>| {
-            effect.changes.iter().all(|(row, before, now)| {
-                let same = |(of, from, then): &(Row, Option<&Item>, &State)| {
-                    let is_same_row = now.at.is_some() && incarnation(now) == incarnation(then);
-                    of == row && (is_same_row || (from, &then.item) == (before, &now.item))
-                };
-                let between = |state: &State| (first.write..effect.write).contains(&state.write);
-                let was_gone = rows.0[row].iter().any(|state| between(state) && state.raw.is_null());
-                vanishes(row) && was_gone && first.changes.iter().any(same)
-            })
-        };
-        let decided = note.decided();
-        let mut mine: Vec<_> =
-            effects.iter().filter(|effect| !decided.is_some_and(|decision| is_beside(effect, decision))).collect();
-        if let Some(first) = mine.first().copied() {
-            mine.retain(|one| one.write == first.write || !is_again(one, first));
-        }
+        let (mine, decided) = (own_effects(note, effects, rows), note.decided());
         let applied: Vec<_> = mine.iter().map(|effect| effect.applied).collect();
-        let touches = |row: &Row, at: &ItemVersion| {
-            rows.0[row].iter().any(|state| state.op == note.number && state.at == Some(*at))
-        };
         let changes_nothing = || {
             let may_leave_it = |(row, does): &(Row, Does)| match does {
                 Does::Edit(edit) => !edit.surely_changes(&KINDS[row.kind].by()),
@@ -181,9 +150,8 @@ impl Ended {
             Outcome::Replayed(_) | Outcome::Unknown(_) | Outcome::Dropped => Claim::Nothing,
         };
         // A second copy of what was refused is the one exception of a refusal, and none of a failure.
-        let is_refusal = |failure: &String| failure.starts_with("EditRefused");
         let may_land = match &told.outcome {
-            Outcome::Failed(failure) => is_refusal(failure),
+            Outcome::Failed(failure) => failure.starts_with("EditRefused"),
             outcome => *outcome == Outcome::Refused,
         };
         if let Some(why) = contradiction(claim, during, &applied, may_land) {
@@ -205,10 +173,9 @@ impl Ended {
                 return why.into_iter().next();
             }
         }
-        for (row, at) in &told.made {
-            if !touches(row, at) && told.outcome == Outcome::Applied {
-                return Some(format!("told a version that it did not make, {row:?} {at:?}"));
-            }
+        let is_made = |state: &State, at| state.op == note.number && state.at == Some(at);
+        if let Some(made) = told.made.iter().find(|(row, at)| !rows.0[row].iter().any(|one| is_made(one, *at))) {
+            return Some(format!("told a version that it did not make, {made:?}"));
         }
         let last = decisions.last().filter(|_| told.outcome == Outcome::Refused && told.shown.is_empty());
         let old = last.and_then(|last| last.looks.iter().find(|look| look.is_certain && !rows.shows(look, during)));
@@ -400,8 +367,40 @@ fn changes_what_it_does_not_know(
     })
 }
 
+/// The effects of an operation, without those that rows allow which vanish: a copy of a refused create may make a row
+/// beside the call's other work. A copy of an applied create may make the removed row again, and later changes may be
+/// repeated on it, because it has no memory of them.
+fn own_effects<'a, 'b>(note: &Note, effects: &[&'b Effect<'a>], rows: &Rows) -> Vec<&'b Effect<'a>> {
+    let incarnation = |of: &State| of.at.map(|at| at.incarnation);
+    let vanishes = |row: &Row| Facts::of(row.kind).vanish(row.kind);
+    let is_beside = |effect: &Effect<'_>, decision: &Decision| {
+        let was_gone = |row| rows.before(row, effect.write).is_none_or(|state| state.raw.is_null());
+        effect.applied.is_copy_of_refused
+            && !effect.is_of(decision)
+            && effect.changes.iter().all(|(row, ..)| vanishes(row) && was_gone(*row))
+            && decision.does.iter().all(|(row, does)| vanishes(row) || matches!(does, Does::Check))
+    };
+    let is_again = |effect: &Effect<'_>, first: &Effect<'_>| {
+        effect.changes.iter().all(|(row, before, now)| {
+            let same = |(of, from, then): &(Row, Option<&Item>, &State)| {
+                let is_same_row = now.at.is_some() && incarnation(now) == incarnation(then);
+                of == row && (is_same_row || (from, &then.item) == (before, &now.item))
+            };
+            let between = |state: &State| (first.write..effect.write).contains(&state.write);
+            let was_gone = rows.0[row].iter().any(|state| between(state) && state.raw.is_null());
+            vanishes(row) && was_gone && first.changes.iter().any(same)
+        })
+    };
+    let mut mine = effects.to_vec();
+    mine.retain(|effect| note.decided().is_none_or(|decision| !is_beside(effect, decision)));
+    if let Some(first) = mine.first().copied() {
+        mine.retain(|one| one.write == first.write || !is_again(one, first));
+    }
+    mine
+}
+
 /// Whether no item is there, because another client deleted it after the edit that was applied.
-fn deleted_afterwards(note: &Note, effects: &[&&Effect<'_>], rows: &Rows) -> bool {
+fn deleted_afterwards(note: &Note, effects: &[&Effect<'_>], rows: &Rows) -> bool {
     let is_deleted = |shown: &Shown| {
         let by_another = |state: &&State| state.op != note.number && state.item.is_none() && state.time <= note.ended;
         let last = rows.0[&shown.row].iter().rfind(by_another);
@@ -426,24 +425,4 @@ fn excuses(sent: &Sent) -> bool {
     };
     let is_error = matches!(&sent.heard, Some((_, Heard::Error(500.., _))) | None);
     is_error || sent.fault.is_some_and(loses)
-}
-
-/// The item of the register that the judge knows.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Val(Item);
-
-impl Hash for Val {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        for (name, value) in &self.0 {
-            (name, value.to_string()).hash(state);
-        }
-    }
-}
-
-impl register::Value for Val {
-    type Amount = Edit;
-
-    fn plus(&self, edit: &Edit) -> Option<Self> {
-        edit.applied(&self.0).ok().map(Val)
-    }
 }

@@ -277,10 +277,7 @@ impl Plan {
         }
         match self.rng.u32(..32) {
             0 | 1 => Op::Get(row),
-            2 => {
-                let of_kind = self.rows.iter().copied().filter(|other| other.kind == row.kind);
-                Op::GetMany(of_kind.chain([row]).collect())
-            }
+            2 => Op::GetMany(self.rows.iter().copied().filter(|of| of.kind == row.kind).chain([row]).collect()),
             3 => Op::List(row, self.listing()),
             4..=6 => Op::Create(row, self.seed()),
             10 => Op::UpdateAt(row, self.change()),
