@@ -89,6 +89,15 @@ impl Record for Bare {
     const SETTINGS: Settings = Shelf::SETTINGS;
 }
 
+/// `DynamoDB` would refuse the edit too, for one more request.
+#[tokio::test]
+async fn an_item_with_another_whole_number_than_demanded_refuses_without_a_write() {
+    let (engine, key, _) = with_shelf().await;
+    let table = Store::new(&engine.client()).table::<Shelf>(TABLE);
+    let refused = table.edit(&key, &Edit::set("note", &1).only_if("stock", &51)).await;
+    assert_eq!((word(&refused), engine.take_counts()), ("not as demanded", (1, 0)));
+}
+
 /// In a transaction, an edit of a known item is refused by its conditions as an add is by its bounds.
 #[tokio::test]
 async fn a_transaction_edits_under_conditions() {

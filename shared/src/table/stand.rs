@@ -246,15 +246,6 @@ mod tests {
             .into()
     }
 
-    /// `DynamoDB` would say so too, for one more request.
-    #[test]
-    fn whole_numbers_are_compared_here_in_any_notation() {
-        let number = |text: &str| AttributeValue::N(text.to_owned());
-        for (other, is) in [("1", Some(true)), ("1e0", Some(true)), ("2", Some(false)), ("0.5", None)] {
-            assert_eq!(is_equal(&number("1.0"), &number(other)), is, "{other}");
-        }
-    }
-
     #[test]
     fn a_number_without_bounds_stays_a_whole_number_of_64_bits() {
         for (current, by, stand) in [
