@@ -6,7 +6,7 @@ use crate::harness::clients::{client_that_notes_its_first_write, client_whose, l
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Broken, leave_out};
 use fencepost::testing::edit_or_update;
-use fencepost::{Failure, ItemVersion, NotEdited, Store, Table, UpdateError, Version};
+use fencepost::{Failure, ItemVersion, NotEdited, RetryPolicy, Store, Table, UpdateError, Version};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::sync::Mutex;
@@ -41,6 +41,22 @@ async fn a_change_after_a_refused_add_gives_way_to_a_copy_of_the_add_that_lands_
     let changed = changed.expect("the add was applied");
     assert_eq!((changed.value.stock, changed.version().get()), (40, 3), "told is what was stored");
     assert_eq!((stock_of(&engine), row(&engine)["_version"]["N"].clone()), (40, json!("3")));
+}
+
+/// Others change the row before each attempt. A copy of the add may still be applied, and no attempt is left to exclude it.
+#[tokio::test(start_paused = true)]
+async fn a_change_that_ran_out_of_attempts_after_a_refused_add_burns_nothing_and_is_unknown() {
+    let (engine, key, at) = with_shelf().await;
+    let mut policy = RetryPolicy::default();
+    policy.max_attempts = 2;
+    let table: Table<Shelf> = Store::new(&engine.client()).with_policy(policy).table(TABLE);
+    let decide = |shelf: &Shelf| {
+        rivals(&engine, 1);
+        Ok::<_, Infallible>(Some(shelf.clone()))
+    };
+    let changed = edit_or_update(&table, &key, &stock(-60).seen(at), decide).await;
+    assert!(matches!(changed, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{changed:?}");
+    assert_eq!(engine.take_counts(), (0, 3), "the edit, the rival, the change");
 }
 
 /// An add of -51 to 50 is lost. Its resend is refused. Before the burn arrives, there is stock, the lost copy is

@@ -6,8 +6,8 @@ use crate::harness::clients::client_whose_first_write;
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::{
-    Attempt, Edit, Error, Failure, Item, Key, NotEdited, Reads, Record, RetryPolicy, Settings, Store, Table,
-    UpdateError,
+    Attempt, Bounds, Edit, Error, Failure, Item, Key, NotEdited, Number, Reads, Record, RetryPolicy, Settings, Store,
+    Table, UpdateError,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -242,18 +242,21 @@ async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_t
 /// Another program changes the note between the read and the transaction.
 #[tokio::test(start_paused = true)]
 async fn a_value_that_has_changed_is_no_reason_to_tell_a_refused_edit_and_hides_none() {
-    async fn edited<T: Record>(by: i64) -> (bool, (usize, usize)) {
+    async fn edited<T: Record>(of: Edit) -> (bool, (usize, usize)) {
         let (engine, _) = with_receipts().await;
         let client = client_whose_first_write(&engine, |engine, operation, body| {
             change_shelf(engine, "SET note = :n", &json!({":n": {"N": "7"}}));
             engine.answer(operation, body)
         });
-        let edit = |attempt: &mut Attempt, shelf: Item<T>| Ok(attempt.edit(shelf, &take(by))?);
-        let edited = edit_with_receipt((&Store::new(&client), true), edit).await;
-        (edited.is_ok(), engine.take_counts())
+        let (store, mut reads) = (Store::new(&client), Reads::new());
+        let shelf = reads.item("shelf", &store.table::<T>(TABLE), "s-1");
+        let edited = store.transact_with_retry(reads, |attempt| Ok::<_, Error>(attempt.edit(shelf, &of)?));
+        (edited.await.is_ok(), engine.take_counts())
     }
-    assert_eq!(edited::<Shelf>(60).await, (false, (1, 1)), "the stock is the reason");
-    let (is_edited, (_, writes)) = edited::<Open>(1).await;
+    let [low, high] = ["0.5", "1.5"].map(|bound| Number::parse(bound).expect("a number"));
+    let few = Edit::add("stock", 1, Bounds::Before(low, high));
+    assert_eq!(edited::<Shelf>(few).await, (false, (1, 1)), "the stock is the reason");
+    let (is_edited, (_, writes)) = edited::<Open>(take(1)).await;
     assert!(is_edited && writes == 2, "the demand of the value was the reason: {writes}");
 }
 
