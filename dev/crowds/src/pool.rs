@@ -106,11 +106,6 @@ impl Pool {
         self.state().idle.extend(vec![Connection { is_dead: false }; count]);
     }
 
-    /// Closes the idle connections.
-    pub fn close_idle(&self) {
-        self.state().idle.clear();
-    }
-
     /// Kills the idle connections, as a freeze of the process does. A request finds out after one hop.
     pub fn kill_idle(&self) {
         self.state().idle.iter_mut().for_each(|connection| connection.is_dead = true);
