@@ -4,10 +4,10 @@
 //! - [`crowd`]: writers that start at once on one item.
 //! - [`leases`]: leases acquired, waited for, lost and left behind.
 //! - [`orders`]: orders of many clients at once, with and without lost answers.
-//! - [`pool`]: connections with slow handshakes, late answers, or none.
 //! - [`pace`]: the units of a change, and the changes of one item in a second.
+//! - [`pool`]: connections with slow handshakes, late answers, or none.
 //!
-//! The last two send over the network of `fencepost-test`, the others over [`wire`] to the [`table`]s of an engine.
+//! [`orders`] and [`pace`] send over the network of `fencepost-test`, the others over [`wire`] to the [`table`]s of an engine.
 
 pub mod adds;
 pub mod crowd;

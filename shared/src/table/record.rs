@@ -173,6 +173,9 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The attribute that would be lost or changed. The operation then fails with
     /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord), before anything is sent.
     fn check_read_back(&self, encoded: &Attributes) -> Result<(), Source> {
+        if let Some(name) = encoded.keys().find(|name| !Self::ATTRIBUTES.contains(&name.as_str())) {
+            return Err(value::undeclared(name).into());
+        }
         let decoded = Self::decode(encoded).map_err(|error| format!("it would not be read back: {error}"))?;
         let mut again = decoded.encode()?;
         value::settle_all(None, &mut again)?;
