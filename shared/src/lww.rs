@@ -14,7 +14,7 @@ use crate::layout::Deletes;
 use crate::protocol::condition::{self, ConditionalWrite, OrderedBy};
 use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, check_size, is_soon};
+use crate::protocol::row::{self, check_size, is_soon, size_of_item};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::timestamp::epoch_seconds;
@@ -189,7 +189,7 @@ impl<T: LwwRecord> LwwTable<T> {
             Failure::InvalidRecord { reason }
         })?;
         item.extend(key);
-        check_size(&T::SETTINGS.names, &item)?;
+        check_size(size_of_item(&T::SETTINGS.names, &item), 0)?;
         match self.put(condition::put_if_newer(ordering::<T>(), item)).await? {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {

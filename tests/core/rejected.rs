@@ -6,20 +6,29 @@ use crate::harness::clients::{client_that_notes_its_first_write, client_whose, c
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::testing::edit_or_update;
-use fencepost::{Edit, Error, Failure, ItemVersion, Key, Reads, Store, Table, UpdateError, VersionError};
+use fencepost::{Edit, Error, Failure, Key, Reads, Store, Table, UpdateError, VersionError};
 use serde_json::{Value, json};
 use std::convert::Infallible;
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 
 fn set_note(engine: &Engine, bytes: usize) {
     change_shelf(engine, "SET note = :n", &json!({":n": {"S": "x".repeat(bytes)}}));
 }
 
-/// A shelf with a note that leaves no room for another long text, and its state before the note.
-async fn with_full_shelf() -> (Engine, Key, ItemVersion) {
-    let (engine, key, at) = with_shelf().await;
-    set_note(&engine, 390 * 1024);
-    (engine, key, at)
+/// A note that leaves no room for another long text.
+const FULL: usize = 390 * 1024;
+
+/// A shelf, and a client whose first write is noted. Another program fills the shelf just before that write.
+async fn with_shelf_that_fills_up() -> (Engine, Key, Client, Arc<Mutex<Vec<u8>>>) {
+    let (engine, key, _) = with_shelf().await;
+    let noted = Arc::new(Mutex::new(Vec::new()));
+    let under_way = Arc::clone(&noted);
+    let client = client_whose_first_write(&engine, move |engine, operation, body| {
+        *noted.lock().expect("no panic") = body.to_vec();
+        set_note(engine, FULL);
+        engine.answer(operation, body)
+    });
+    (engine, key, client, under_way)
 }
 
 /// The copy of a write of a long status is refused for its condition.
@@ -33,12 +42,15 @@ fn assert_refused(engine: &Engine, operation: &str, copy: &[u8]) {
 /// The network delivers the rejected edit once more when there is room.
 #[tokio::test]
 async fn an_edit_that_makes_the_item_too_large_is_rejected_and_its_copy_finds_it_burned() {
-    let (engine, key, at) = with_full_shelf().await;
-    let (client, under_way) = client_that_notes_its_first_write(&engine);
-    let edit = Edit::set("status", &"x".repeat(20 * 1024)).seen(at);
+    let (engine, key, client, under_way) = with_shelf_that_fills_up().await;
+    let edit = Edit::set("status", &"x".repeat(20 * 1024));
     let rejected = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &edit).await;
     assert!(matches!(rejected, Err(UpdateError::Failed(Failure::Rejected { .. }))), "{rejected:?}");
-    assert_eq!(engine.take_counts(), (1, 2), "the edit, a look at the row, and the burn");
+    assert_eq!(
+        engine.take_counts(),
+        (2, 2),
+        "a look at the row before the edit and one after it, the edit, and the burn"
+    );
     set_note(&engine, 1);
     let copy = under_way.lock().expect("no panic").clone();
     assert_refused(&engine, "UpdateItem", &copy);
@@ -60,7 +72,8 @@ async fn with_another(client: &Client) -> Result<(), Error> {
 
 #[tokio::test]
 async fn a_transaction_that_makes_an_item_too_large_is_rejected_and_its_copy_finds_it_burned() {
-    let (engine, ..) = with_full_shelf().await;
+    let (engine, ..) = with_shelf().await;
+    set_note(&engine, FULL);
     let (client, under_way) = client_that_notes_its_first_write(&engine);
     let rejected = with_another(&client).await;
     assert!(matches!(rejected, Err(Error::Failed(Failure::Rejected { .. }))), "{rejected:?}");
@@ -73,7 +86,8 @@ async fn a_transaction_that_makes_an_item_too_large_is_rejected_and_its_copy_fin
 /// The network delivers the rejected transaction once more before the burn, when there is room.
 #[tokio::test]
 async fn a_burn_that_finds_a_rejected_transaction_applied_says_so() {
-    let (engine, ..) = with_full_shelf().await;
+    let (engine, ..) = with_shelf().await;
+    set_note(&engine, FULL);
     let first = Mutex::new(Vec::new());
     let client = client_whose(&engine, move |engine, write, operation, body| {
         let mut first = first.lock().expect("no panic");
@@ -167,8 +181,7 @@ async fn a_write_to_a_full_collection_that_cannot_be_burned_is_unknown() {
 /// The change of the same call was decided on the row before it, and may not be made beside it.
 #[tokio::test]
 async fn a_change_after_a_rejected_edit_gives_way_to_a_copy_of_the_edit_that_lands_before_it() {
-    let (engine, key, at) = with_full_shelf().await;
-    let (client, under_way) = client_that_notes_its_first_write(&engine);
+    let (engine, key, client, under_way) = with_shelf_that_fills_up().await;
     let decide = |shelf: &Shelf| {
         set_note(&engine, 1);
         let copy = under_way.lock().expect("no panic");
@@ -178,7 +191,7 @@ async fn a_change_after_a_rejected_edit_gives_way_to_a_copy_of_the_edit_that_lan
         Ok::<_, Infallible>(Some(shelf))
     };
     let table: Table<Shelf> = Store::new(&client).table(TABLE);
-    let edit = Edit::set("status", &"x".repeat(20 * 1024)).seen(at);
+    let edit = Edit::set("status", &"x".repeat(20 * 1024));
     let changed = edit_or_update(&table, &key, &edit, decide).await.expect("the edit was applied");
     assert_eq!((changed.value.stock, changed.version().get()), (50, 2), "told is what was stored");
     assert_eq!((&row(&engine)["stock"]["N"], &row(&engine)["_version"]["N"]), (&json!("50"), &json!("2")));

@@ -59,16 +59,52 @@ async fn an_item_over_400_kb_is_refused_and_leaves_the_device_as_it_is() {
     let more = json!({"b": text(10)}).to_string();
     world.refused(&Event::patch_state().text(&more), 413, "too_large").await;
     world.send(&Event::set_status()).await.shows(200, 2);
-    // `DynamoDB` rejects an edit. A write burns it, which makes a version, before the answer says that it is never applied.
-    let rejected = async |event: Event| {
-        let answer = world.send(&event.text(&more)).await;
-        assert_eq!((answer.status, answer.json()["code"].as_str()), (413, Some("too_large")), "{answer:?}");
+    world.refused(&Event::set_config().text(&more), 413, "too_large").await;
+    world.send(&Event::patch_state().text(r#"{"b":1}"#)).await.shows(200, 3);
+    world.refused(&Event::patch_state().text(&more), 413, "too_large").await;
+    world.send(&Event::patch_state().text(r#"{"a":null}"#)).await.shows(200, 4);
+    world.send(&Event::patch_state().text(&more)).await.shows(200, 5);
+}
+
+/// A patch and a config are edits here, each as long as it fits by itself.
+#[tokio::test]
+async fn edits_keep_a_device_within_396_kb_also_at_once_and_one_above_it_can_be_made_smaller() {
+    const LIMIT: usize = 396 * 1024;
+    let text = |bytes: usize| "x".repeat(bytes);
+    let stored = |world: &World| {
+        let row = world.row();
+        let state = &row["state"]["M"];
+        ["a", "b", "c"].iter().filter_map(|name| state[name]["S"].as_str()).map(str::len).sum::<usize>()
     };
-    rejected(Event::set_config()).await;
-    world.send(&Event::patch_state().text(r#"{"b":1}"#)).await.shows(200, 4);
-    rejected(Event::patch_state()).await;
-    world.send(&Event::patch_state().text(r#"{"a":null}"#)).await.shows(200, 6);
-    world.send(&Event::patch_state().text(&more)).await.shows(200, 7);
+    let world = World::new();
+    let state = json!({"state": {"a": text(200 * 1024), "b": "", "c": ""}}).to_string();
+    world.send(&Event::create().text(&state)).await.shows(201, 1);
+    let long = |name: &str| Event::patch_state().text(&json!({name: text(150 * 1024)}).to_string());
+    let (b, c) = (long("b"), long("c"));
+    let (one, other) = tokio::join!(world.send(&b), world.send(&c));
+    let mut told = [one.status, other.status];
+    told.sort_unstable();
+    assert_eq!((told, stored(&world)), ([200, 413], 350 * 1024));
+    for kilobytes in [40, 45, 46, 47, 195] {
+        let patch = json!({"b": text(kilobytes * 1024)}).to_string();
+        let answer = world.send(&Event::patch_state().text(&patch)).await;
+        assert!([200, 413].contains(&answer.status) && stored(&world) <= LIMIT, "{kilobytes} KB: {answer:?}");
+    }
+    // Another program made it so.
+    let mut row = world.row();
+    row["state"]["M"]["b"] = json!({"S": text(198 * 1024)});
+    row["state"]["M"]["c"] = json!({"S": ""});
+    world.plant(&row);
+    world.refused(&Event::patch_state().text(r#"{"c":"x"}"#), 413, "too_large").await;
+    for (left, event) in [
+        (197, Event::patch_state()),
+        (196, Event::patch_state().header("if-match", "*")),
+        (195, Event::patch_state().key("k-1")),
+    ] {
+        let patch = json!({"b": text(left * 1024)}).to_string();
+        let answer = world.send(&event.text(&patch)).await;
+        assert_eq!((answer.status, stored(&world)), (200, (200 + left) * 1024), "{:?}", answer.json()["detail"]);
+    }
 }
 
 #[tokio::test]

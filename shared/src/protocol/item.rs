@@ -44,10 +44,13 @@ pub(crate) fn size_of_attributes<'a>(attributes: impl IntoIterator<Item = (&'a S
     attributes.into_iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
+/// The most bytes of a number.
+pub(crate) const LONGEST_NUMBER: usize = 21;
+
 /// The size of a value in bytes. Rounded up where the AWS documentation says "approximately".
 ///
 /// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
-fn size_of(value: &AttributeValue) -> usize {
+pub(crate) fn size_of(value: &AttributeValue) -> usize {
     let number = |text: &str| text.len().div_ceil(2).min(19) + 2;
     match value {
         AttributeValue::S(text) => text.len(),

@@ -30,13 +30,15 @@ pub(crate) struct Row {
     pub purge_at: Option<u64>,
     pub fence: Option<u64>,
     pub memory: Memory,
+    /// The size of the item in bytes, without the attributes of this crate. Stays when `attributes` are not kept.
+    pub bytes: usize,
     pub attributes: Attributes,
 }
 
 impl Row {
     pub(crate) fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Failure> {
         match Self::read_without_values(layout, &attributes) {
-            Ok(row) => Ok(Row { attributes, ..row }),
+            Ok(row) => Ok(Row { bytes: size_of_item(&layout.names, &attributes), attributes, ..row }),
             Err(failure) => Err(naming_the_key(layout, &attributes, failure)),
         }
     }
@@ -62,7 +64,7 @@ impl Row {
         let purge_at = if is_tombstone { purge_at(names, attributes)? } else { None };
         let has_version = attributes.contains_key(names.version);
         let at = ItemVersion { version, incarnation };
-        Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, attributes: Attributes::new() })
+        Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, bytes: 0, attributes: Attributes::new() })
     }
 
     pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
@@ -246,14 +248,19 @@ pub(crate) fn advance(
 /// item can also be changed and deleted.
 pub(crate) const MAX_ITEM: usize = 400 * 1024 - 4096;
 
-/// Refuses an item of too many bytes before anything is sent. Does not count the attributes of this crate.
-pub(crate) fn check_size<'a>(
+/// The size of an item in bytes, without the attributes of this crate.
+pub(crate) fn size_of_item<'a>(
     names: &Names,
     item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>,
-) -> Result<(), Failure> {
+) -> usize {
     let ours = names.all();
-    let bytes = size_of_attributes(item.into_iter().filter(|(name, _)| !ours.contains(&name.as_str())));
-    if bytes > MAX_ITEM {
+    size_of_attributes(item.into_iter().filter(|(name, _)| !ours.contains(&name.as_str())))
+}
+
+/// Refuses an item that would have too many bytes, before anything is sent. `before` are those that it has now: an item
+/// that is too large already may become smaller.
+pub(crate) fn check_size(bytes: usize, before: usize) -> Result<(), Failure> {
+    if bytes > MAX_ITEM.max(before) {
         return Err(Failure::TooLarge { bytes, limit: MAX_ITEM });
     }
     Ok(())
@@ -365,7 +372,7 @@ mod tests {
         let mut item = first_attributes(&SHARED, WriteId::from_bytes([7; 8]));
         for (bytes, is_sent) in [(405_503, true), (405_504, true), (405_505, false), (500_000, false)] {
             item.insert("a".to_owned(), AttributeValue::S("x".repeat(bytes - "a".len())));
-            match check_size(&SHARED.names, &item) {
+            match check_size(size_of_item(&SHARED.names, &item), 0) {
                 Ok(()) => assert!(is_sent, "{bytes}"),
                 Err(Failure::TooLarge { bytes: counted, limit: 405_504 }) => {
                     assert_eq!((counted, is_sent), (bytes, false));
@@ -373,6 +380,7 @@ mod tests {
                 Err(other) => panic!("{other}"),
             }
         }
+        assert!(check_size(405_505, 405_505).is_ok() && check_size(405_506, 405_505).is_err());
     }
 
     #[test]

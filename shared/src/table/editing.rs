@@ -6,6 +6,7 @@ use super::handle::Table;
 use super::key::Key;
 use super::prepare::{Prepared, Write};
 use super::record::Record;
+use super::room::{Room, room};
 use super::stand::Stand;
 use crate::call::Call;
 use crate::error::{Failure, UpdateError};
@@ -249,7 +250,15 @@ impl EditChange<'_> {
         let row = self.change.table.sender().seen_rows.get(&self.change.table.name, &self.change.address.key);
         let at = row.as_ref().map_or(self.edit.seen_at(), |row| Some(row.at))?;
         let has_attributes = row.as_ref().is_some_and(|row| !row.attributes.is_empty());
-        (has_attributes || Demand::at(self.change.table.layout, at).is_some()).then_some((at, row))
+        let is_enough = has_attributes || Demand::at(self.change.table.layout, at).is_some();
+        (is_enough && self.has_room_in_window(row.as_deref())).then_some((at, row))
+    }
+
+    /// Whether a row that may be out of date has room for the edit in its window. If not, only the current row tells.
+    fn has_room_in_window(&self, row: Option<&Row>) -> bool {
+        let layout = self.change.table.layout;
+        let clauses = self.edit.resolve(layout, row.map(|row| &row.attributes));
+        clauses.is_ok_and(|clauses| matches!(room(layout, row, &clauses), Ok(Room::InWindow)))
     }
 
     fn remember(&self, row: Option<&Row>) {
@@ -285,6 +294,7 @@ impl EditChange<'_> {
             let (seen, own) = (seen.at, sight.0);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
+        let later = later.filter(|seen| self.has_room_in_window(Some(seen)));
         self.is_stale = later.is_none();
         Ok(later.map_or(sight, |seen| (seen.at, Some(seen))))
     }

@@ -1,5 +1,6 @@
 //! Prepares a write: turns the observed state of a key and the intended change into a request.
 
+use super::room::{Room, room};
 use super::value;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
@@ -7,7 +8,7 @@ use crate::protocol::condition::{self, Action, Clauses, ConditionalWrite, Demand
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::judge::{Base, SentWrite};
 use crate::protocol::memory::WriteId;
-use crate::protocol::row::{self, Row, check_size, is_soon};
+use crate::protocol::row::{self, Row, check_size, is_soon, size_of_item};
 use crate::version::{ItemVersion, Version};
 use std::time::{Duration, SystemTime};
 
@@ -15,7 +16,8 @@ pub(crate) enum Write<'a> {
     Create(Attributes),
     Revive(&'a Row, Attributes),
     Update(&'a Row, Diff),
-    /// Edits the item, in a window from this version on. Holds the row, if it was seen.
+    /// Edits the item, in a window from this version on, if the item has [room](room()) for it. Holds the row, if it was
+    /// seen.
     Edit(ItemVersion, Option<&'a Row>, &'a Clauses),
     /// Edits the item at the version of this row alone.
     EditAt(&'a Row, &'a Clauses),
@@ -90,13 +92,18 @@ impl<'a> Write<'a> {
                 (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
             }
             Write::Edit(at, row, clauses) => {
-                let demand = demand_of(at, row).map(Demand::in_window).ok_or_else(too_long_edit)?;
+                let demand = demand_of(at, row).ok_or_else(too_long_edit)?;
+                let demand = match room(layout, row, clauses)? {
+                    Room::InWindow => demand.in_window(),
+                    Room::AtItsVersion | Room::Unknown => demand,
+                };
                 let edit = |stamp: &Stamp<'_>| condition::edit_within(key.clone(), &demand, stamp, clauses);
                 // Forgetting ids is optional.
                 let write = edit(stamp).or_else(|| edit(&Stamp { prune: &[], ..*stamp }));
                 (write.ok_or_else(too_long_edit)?, demand.base())
             }
             Write::EditAt(row, clauses) => {
+                room(layout, Some(row), clauses)?;
                 let demand = Demand::of(layout, row);
                 let write = condition::edit_within(key.clone(), &demand, stamp, clauses);
                 (write.ok_or_else(too_long_edit)?, demand.base())
@@ -139,7 +146,7 @@ fn create(
     stamp: &Stamp<'_>,
 ) -> Result<ConditionalWrite, Failure> {
     item.extend(key.clone());
-    check_size(&layout.names, &item)?;
+    check_size(size_of_item(&layout.names, &item), 0)?;
     item.extend(row::first_attributes(layout, stamp.id));
     condition::fenced(condition::put_if_absent(layout, item), &layout.names, stamp.fence).ok_or_else(too_long)
 }
@@ -158,7 +165,7 @@ fn change_row(
     let marks = if is_ours { &[names.buried, names.purge_at][..] } else { &[names.buried] };
     let marks = marks.iter().filter(|name| row.attributes.contains_key(**name));
     diff.remove.extend(marks.map(|&name| name.to_owned()));
-    check_size(names, diff.applied(&row.attributes))?;
+    check_size(size_of_item(names, diff.applied(&row.attributes)), row.bytes)?;
     let demand = Demand::of(layout, row);
     let write = condition::update_at(key.clone(), &demand, stamp, &diff).or_else(|| {
         let mut item = row.attributes.clone();

@@ -200,7 +200,7 @@ fn floor_and_ceiling(text: &str) -> Option<(i128, i128)> {
     Number::parse(text)?.floor_and_ceiling()
 }
 
-fn whole(text: &str) -> Option<i128> {
+pub(super) fn whole(text: &str) -> Option<i128> {
     Number::parse(text)?.to_whole()
 }
 
@@ -217,7 +217,7 @@ fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {
     value_at(item, path)?.as_n().ok().map(String::as_str)
 }
 
-fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeValue> {
+pub(super) fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeValue> {
     let (first, rest) = path.split_first()?;
     rest.iter().try_fold(item.get(first)?, |value, name| value.as_m().ok()?.get(name))
 }
