@@ -125,6 +125,34 @@ async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
     assert!(engine.take_log().iter().all(|asked| is_read(&asked.operation)), "nothing was written");
 }
 
+#[tokio::test]
+async fn an_edit_in_a_transaction_keeps_an_item_that_was_read_within_396_kb() {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let table: Table<Counted> = Store::new(&engine.client()).table(TABLE);
+    table.create("n-1", &Counted { text: "x".repeat(390_000), count: 1 }).await.expect("a free key");
+    engine.take_log();
+    let edited = async |bytes: usize| {
+        let mut reads = Reads::new();
+        let note = reads.item("note", &table, "n-1");
+        let decide = |attempt: &mut Attempt| {
+            attempt.get(note)?.expect("it was created");
+            attempt.edit(note, &Edit::set("text", &"x".repeat(bytes)))?;
+            Ok::<_, Error>(())
+        };
+        table.store().transact_with_retry(reads, decide).await
+    };
+    let refused = edited(405_504).await;
+    assert!(matches!(refused, Err(Error::Failed(Failure::TooLarge { limit: 405_504, .. }))), "{refused:?}");
+    assert_eq!(engine.take_counts(), (1, 0), "nothing was written");
+    edited(405_000).await.expect("it fits");
+    let wrote = engine.take_log().into_iter().find(|asked| !is_read(&asked.operation)).expect("a write").body;
+    let [first, last] = [":first", ":last"].map(|name| {
+        let update = &wrote["TransactItems"][0]["Update"];
+        update["ExpressionAttributeValues"][name]["N"].as_str().unwrap_or_else(|| panic!("{wrote}")).to_owned()
+    });
+    assert_eq!(first, last, "another edit beside it would not fit, so it demands the version");
+}
+
 #[derive(Clone, Debug, Serialize, Deserialize, Record)]
 #[record(key = "noteId")]
 struct Counted {

@@ -12,7 +12,7 @@ pub(crate) mod handle;
 pub(crate) mod key;
 pub(crate) mod prepare;
 mod record;
-mod room;
+pub(crate) mod room;
 pub(crate) mod stand;
 mod update;
 mod value;

@@ -14,6 +14,7 @@ use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
 use crate::protocol::send::{Address, Sender};
 use crate::protocol::settle::{MOST_OPEN, anchors_of, committed};
 use crate::table::prepare::{Prepared, Write, first_version};
+use crate::table::room::{Room, room};
 use crate::table::{Edit, Record, Table};
 use crate::version::{ItemVersion, Version, Versioned};
 use std::sync::Arc;
@@ -346,7 +347,7 @@ impl Attempt {
         if self.refusals >= self.most_refusals {
             return Err(refusal("too many other edits of this change were refused"));
         }
-        if layout.demands_values() {
+        if layout.demands_values() || (row.is_some() && room(layout, row, &clauses)? == Room::AtItsVersion) {
             let Prepared { request, sent, .. } =
                 anchored.ok_or_else(|| invalid(format!("{name} must be read and be there before an edit")))?;
             let edit = EditStep { clauses, is_blind, anchor: None };
