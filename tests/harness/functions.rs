@@ -248,7 +248,7 @@ pub fn missing(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec
     let missing = used.difference(allowed);
     missing
         .map(|Use { operation, table }| {
-            format!("template.yaml: {name} does dynamodb:{operation} on {table}, which its Policies do not allow")
+            format!("template.yaml: {name} does dynamodb:{operation} on {table}, which its role does not allow")
         })
         .collect()
 }
@@ -260,7 +260,7 @@ pub fn unused(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<
         .map(|Use { operation, table }| {
             format!(
                 "template.yaml: {name} was never seen to do dynamodb:{operation} on {table}; drive the state that needs it \
-                 (a key's repeat, its expired record, a keyed change that changes nothing), or take it out of its Policies"
+                 (a key's repeat, its expired record, a keyed change that changes nothing), or take it out of its role"
             )
         })
         .collect()

@@ -105,6 +105,18 @@ async fn a_malformed_message_comes_again_and_its_field_is_named_without_a_reques
             "invalid_id",
             "/instanceId",
         ),
+        // Other services wrap a message, unless raw delivery is switched on.
+        (
+            r#"{"Type":"Notification","TopicArn":"arn","Message":"{\"hostIp\":\"192.0.2.1\"}"}"#,
+            "message_in_envelope",
+            "",
+        ),
+        (
+            r#"{"version":"0","detail-type":"a","source":"b","detail":{"hostIp":"192.0.2.1"}}"#,
+            "message_in_envelope",
+            "",
+        ),
+        (r#"{"detail":{"hostIp":"192.0.2.1"}}"#, "missing_field", "/hostIp"),
     ] {
         assert_eq!(world.outcomes(&[body]).await, [Err((code, field.to_owned()))], "{body}");
         assert_eq!(world.batch(&batch_of(&[("m-1", body)])).await, ["m-1"], "{body}");

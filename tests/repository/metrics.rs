@@ -74,9 +74,11 @@ async fn every_metric_is_documented_and_alarms_and_widgets_name_metrics_that_are
             // A search: SEARCH('{Namespace,dimension,...} MetricName="name"', 'Sum', 300)
             let (name, dimensions) = if let Some(search) = row[0]["expression"].as_str() {
                 let mut schema = search.split(['{', '}']).nth(1).expect("a schema").split(',');
-                namespace = schema.next().expect("a namespace");
+                // It stands in quotes, because it may have signs that a search does not take otherwise.
+                let quoted = schema.next().expect("a namespace");
+                namespace = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"')).expect("quotes");
                 let dimensions = schema.map(|name| (name.to_owned(), None)).collect();
-                (search.split('"').nth(1).expect("a name in quotes"), dimensions)
+                (search.rsplit('"').nth(1).expect("a name in quotes"), dimensions)
             } else {
                 // A dot repeats the namespace above it.
                 let first = row[0].as_str().expect("a namespace");

@@ -89,6 +89,9 @@ fn is_own(namespace: &Place<'_>) -> bool {
     named.reference() == Some("MetricsNamespace")
 }
 
+/// The metric that the access log of the API makes.
+const THROTTLED_BY_API: &str = "api_throttled";
+
 /// The name of a dimension, with its value if that is a text.
 pub type Dimension = (String, Option<String>);
 
@@ -103,7 +106,7 @@ pub fn watched_metrics_of_ours() -> Vec<(String, String, Vec<Dimension>)> {
                     None => ("function".to_owned(), None),
                 };
                 let dimensions = of.split_whitespace().map(dimension).collect();
-                let name = metric.strip_prefix("own ").map(str::to_owned);
+                let name = metric.strip_prefix("own ").filter(|name| *name != THROTTLED_BY_API).map(str::to_owned);
                 found.extend(name.map(|name| (alarm.id.to_owned(), name, dimensions)));
             }
         }
@@ -137,7 +140,7 @@ fn check(rule: impl FnOnce(&Resources<'_>, &mut Complaints) -> Result<(), Failur
 }
 
 #[test]
-fn every_function_has_an_alarm_on_errors_throttles_unknown_outcomes_and_slowness() {
+fn every_function_has_an_alarm_on_errors_throttles_failed_answers_and_slowness() {
     check(|resources, found| {
         let alarms = resources.alarms()?;
         for function in template().functions {
@@ -145,11 +148,11 @@ fn every_function_has_an_alarm_on_errors_throttles_unknown_outcomes_and_slowness
             let wanted = [
                 watched("AWS/Lambda Errors", id, "Sum"),
                 watched("AWS/Lambda Throttles", id, "Sum"),
-                watched("own unknowns", id, "Sum"),
+                watched("own faults", id, "Sum"),
                 watched("AWS/Lambda Duration", id, "p99"),
             ];
             let expression = format!(
-                "FILL(errors, 0) + FILL(throttles, 0) + FILL(unknowns, 0) + IF(FILL(duration, 0) >= {}, 1, 0)",
+                "FILL(errors, 0) + FILL(throttles, 0) + FILL(faults, 0) + IF(FILL(duration, 0) >= {}, 1, 0)",
                 function.timeout_seconds * 800 // milliseconds: 80 %
             );
             let fine = alarms.iter().any(|alarm| {
@@ -159,7 +162,7 @@ fn every_function_has_an_alarm_on_errors_throttles_unknown_outcomes_and_slowness
             });
             found.unless(fine, || {
                 format!(
-                    "{FILE}: {id} has no alarm like DeviceStateAlarm, on its Errors, Throttles, unknowns and Duration, \
+                    "{FILE}: {id} has no alarm like DeviceStateAlarm, on its Errors, Throttles, faults and Duration, \
                      with Threshold 0 and the Expression {expression}"
                 )
             });
@@ -256,6 +259,65 @@ fn every_function_and_the_api_write_to_a_log_group_that_ends() {
                 format!("{FILE}: {id} must have RetentionInDays: !Ref LogRetentionDays, or it keeps logs forever")
             });
         }
+        Ok(())
+    });
+}
+
+/// A deletion takes no data along: not the messages that wait, and not their protection.
+#[test]
+fn every_queue_survives_the_stack_and_its_name_fits() {
+    check(|resources, found| {
+        for (id, queue) in resources.of_type("AWS::SQS::Queue").chain(resources.of_type("AWS::SQS::QueuePolicy")) {
+            for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
+                found.unless(is_text(queue, &[policy], "Retain"), || format!("{FILE}: {id} needs {policy}: Retain"));
+            }
+        }
+        let fixed =
+            read(FILE).lines().filter(|line| line.contains("QueueName: !Sub")).map(str::to_owned).collect::<Vec<_>>();
+        // 15 letters and the 36 of the unique part of a stack's id; a queue's name has at most 80.
+        let name =
+            r#"QueueName: !Sub ["delete-mapping-${Stack}", { Stack: !Select [2, !Split [/, !Ref AWS::StackId]] }]"#;
+        found.unless(fixed.len() == 1 && fixed[0].trim() == name, || format!("{FILE}: {fixed:?} is not {name}"));
+        Ok(())
+    });
+}
+
+/// A quiet API that fails entirely has few failures, and only the access log knows 429.
+#[test]
+fn the_api_has_alarms_on_a_share_of_failures_and_on_requests_that_it_turns_away() {
+    check(|resources, found| {
+        let alarms = resources.alarms()?;
+        let failing = "IF(FILL(failures, 0) > 10, 1, IF(FILL(failures, 0) > 0.05 * FILL(requests, 0), 1, 0))";
+        let wanted = [watched("AWS/ApiGateway 5xx", "Api", "Sum"), watched("AWS/ApiGateway Count", "Api", "Sum")];
+        let fine = alarms.iter().any(|alarm| {
+            alarm.watched == wanted
+                && alarm.expression.as_deref() == Some(failing)
+                && is_text(&alarm.properties, &["Threshold"], "0")
+        });
+        found.unless(fine, || format!("{FILE}: no alarm on 5xx and Count of Api has Threshold 0 and {failing}"));
+        demand(found, &alarms, &watched(&format!("own {THROTTLED_BY_API}"), "", "Sum"));
+        let counted = resources.of_type("AWS::Logs::MetricFilter").any(|(_, filter)| {
+            let group = filter.get(&["Properties", "LogGroupName"]);
+            group.as_ref().and_then(Place::reference) == Some("ApiLogs")
+                && is_text(filter, &["Properties", "FilterPattern"], r#"{ $.status = "429" }"#)
+        });
+        found.unless(counted, || format!("{FILE}: no metric filter counts the 429 of ApiLogs"));
+        Ok(())
+    });
+}
+
+#[test]
+fn the_dashboard_is_one_for_each_region_and_the_api_keeps_no_metrics_that_the_page_does_not_price() {
+    check(|resources, found| {
+        let name = resources.properties("Dashboard")?.require(&["DashboardName"])?;
+        let of_region = name.substitution().is_some_and(|name| name.contains("${AWS::Region}"));
+        found.unless(of_region, || format!("{FILE}: two Regions would have one dashboard"));
+        let detailed = resources.properties("Api")?.get(&["DefaultRouteSettings", "DetailedMetricsEnabled"]);
+        found.unless(detailed.is_none(), || {
+            format!(
+                "{FILE}: DetailedMetricsEnabled costs metrics for each route, which docs/operations.md does not count"
+            )
+        });
         Ok(())
     });
 }

@@ -1,4 +1,5 @@
-//! Access to the page: for a visitor who opens it from its own address, not for a page of another site.
+//! Access to the servers of `cargo dev`: for a visitor who opens the page from its own address, and for programs, not for a
+//! page of another site. It stands before the console and before the functions.
 //!
 //! A page of another site can make a browser send requests to this server. A request may change something. Even a read
 //! has a cost. So a browser's request must come from this page itself, or open it. A name that another site resolves to
@@ -32,7 +33,7 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<(&'static str, &'stat
     let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or_default());
     let host = text(HOST.as_str()).unwrap_or_default();
     if !is_address(host) {
-        return Some(("header:host", "open the page by the address that `cargo dev` prints"));
+        return Some(("header:host", "use the address that `cargo dev` prints"));
     }
     let opens_page = *method == Method::GET && text("sec-fetch-mode") == Some("navigate");
     let is_own = match (text(ORIGIN.as_str()), text("sec-fetch-site")) {
@@ -42,7 +43,11 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<(&'static str, &'stat
         // A browser without this header, or no browser. Only the former can be driven by a page, and only to read.
         (None, None) => true,
     };
-    if is_own { None } else { Some(("header:origin", "send this request from the page itself")) }
+    if is_own {
+        None
+    } else {
+        Some(("header:origin", "send this request from the page itself, or from a program that is no browser"))
+    }
 }
 
 /// Whether a host is an IP address or `localhost`, with a port or without.

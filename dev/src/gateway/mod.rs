@@ -1,5 +1,8 @@
 //! In front of the functions of this process: their routes as API Gateway serves them, with the Invoke API of Lambda.
 //!
+//! Another site reaches neither, as it does not reach the page of the console: [`guard`] refuses its requests. A program that
+//! is no browser is let through.
+//!
 //! A request becomes an event of the payload format 2.0. The answer of the function becomes a response. Source:
 //! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
 
@@ -13,10 +16,12 @@ use axum::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
         header::{CONTENT_TYPE, COOKIE, SET_COOKIE},
     },
+    middleware::from_fn,
     response::{IntoResponse, Response},
     routing::{any, post},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
+use console::guard;
 use serde::Deserialize;
 use serde_json::{
     Map, Value, json,
@@ -58,6 +63,7 @@ pub fn routes(template: &Template, functions: &Functions) -> Router {
         .route("/2015-03-31/functions/{name}/invocations", post(invoke).with_state(functions.clone()))
         .fallback(async || says(StatusCode::NOT_FOUND, "Not Found"))
         .layer(DefaultBodyLimit::max(MAX_BODY))
+        .layer(from_fn(guard))
 }
 
 /// A path with its functions by method.

@@ -127,9 +127,13 @@ async fn serving() -> SocketAddr {
 }
 
 async fn send(to: SocketAddr, request: &str, body: &str) -> String {
+    send_with(to, request, &format!("host: {to}\r\ncontent-type: application/json\r\n"), body).await
+}
+
+async fn send_with(to: SocketAddr, request: &str, headers: &str, body: &str) -> String {
     let mut stream = TcpStream::connect(to).await.expect("it listens");
-    let head = format!("host: {to}\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length:");
-    let request = format!("{request} HTTP/1.1\r\n{head} {}\r\n\r\n{body}", body.len());
+    let request =
+        format!("{request} HTTP/1.1\r\n{headers}connection: close\r\ncontent-length: {}\r\n\r\n{body}", body.len());
     stream.write_all(request.as_bytes()).await.expect("it is sent");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).await.expect("an answer");
@@ -176,4 +180,32 @@ async fn a_batch_goes_to_the_function_behind_the_queue_and_an_event_to_any_by_it
     assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("x-amz-function-error: Unhandled"), "{answer}");
     assert!(invoke("nothing", "{}").await.starts_with("HTTP/1.1 404"));
     assert!(invoke("inventory", "{").await.starts_with("HTTP/1.1 400"));
+}
+
+/// A page of another site can make a browser send a POST as `text/plain`, without asking first.
+#[tokio::test]
+async fn another_site_drives_no_function_and_reads_nothing() {
+    let gateway = serving().await;
+    let device = r#"{"state":{}}"#;
+    assert!(send(gateway, "PUT /devices/lamp-1", device).await.starts_with("HTTP/1.1 201"));
+    let delete = json!({"version": "2.0", "routeKey": "DELETE /devices/{deviceId}", "rawPath": "/devices/lamp-1",
+        "pathParameters": {"deviceId": "lamp-1"}, "headers": {"if-match": "*"},
+        "requestContext": {"http": {"method": "DELETE", "path": "/devices/lamp-1"}}});
+    let invoke = "POST /2015-03-31/functions/device-state/invocations";
+    let host = format!("host: {gateway}\r\n");
+    for from in [
+        format!("{host}origin: http://evil.example\r\n"),
+        format!("{host}origin: null\r\n"),
+        format!("{host}origin: http://127.0.0.1:1\r\n"),
+        format!("{host}sec-fetch-site: cross-site\r\n"),
+        "host: evil.example:9000\r\n".to_owned(),
+    ] {
+        let from = format!("{from}content-type: text/plain\r\n");
+        for (request, body) in [(invoke, delete.to_string()), ("GET /devices/lamp-1", String::new())] {
+            let answer = send_with(gateway, request, &from, &body).await;
+            assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("cross_site"), "{from}{request}: {answer}");
+        }
+        assert!(send(gateway, "GET /devices/lamp-1", "").await.starts_with("HTTP/1.1 200"), "{from}");
+    }
+    assert!(send(gateway, invoke, &delete.to_string()).await.contains(r#""statusCode":204"#));
 }

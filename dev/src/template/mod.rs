@@ -91,7 +91,7 @@ pub struct Function {
 pub struct Permission {
     /// The action, with its service: `dynamodb:GetItem`.
     pub action: String,
-    /// The logical id of the resource. For an index of a table, `Table/index/name`.
+    /// The logical id of the resource. For an index of a table, `Table/index/name`. `*` for X-Ray.
     pub resource: String,
 }
 
@@ -172,10 +172,11 @@ fn read_template(root: &Place<'_>) -> Result<Template, Failure> {
 
     let mut referents = read_parameters(root)?;
     referents.extend(tables.iter().map(|table| (table.name.clone(), table.name.clone())));
+    let roles = of_type("AWS::IAM::Role")?;
     let globals = root.get(&["Globals", "Function"]);
     let functions = of_type("AWS::Serverless::Function")?
         .into_iter()
-        .map(|(id, function)| read_function(id, function, globals.as_ref(), &referents))
+        .map(|(id, function)| read_function(id, function, globals.as_ref(), &referents, &roles))
         .collect::<Result<Vec<_>, _>>()?;
 
     Ok(Template { tables, functions })
@@ -242,6 +243,7 @@ fn read_function(
     function: &Place<'_>,
     globals: Option<&Place<'_>>,
     referents: &BTreeMap<String, String>,
+    roles: &[(&str, &Place<'_>)],
 ) -> Result<Function, Failure> {
     let name = function.require(&["Metadata", "BuildProperties", "Binary"])?.text()?;
     let properties = function.require(&["Properties"])?;
@@ -275,26 +277,33 @@ fn read_function(
             }
         }
     }
-    let permissions = read_permissions(function)?;
+    let permissions = read_permissions(function, roles)?;
     Ok(Function { logical_id: id.to_owned(), name, environment, timeout_seconds, permissions, routes, queues })
 }
 
-/// Reads explicit statements only. A managed policy or a policy template is refused, because it allows more than is
-/// used, and the file does not show its permissions.
-fn read_permissions(function: &Place<'_>) -> Result<Vec<Permission>, Failure> {
+/// Reads the statements of the function's role. A role that SAM makes is refused, and so is a managed policy, because it
+/// allows more than is used, and the file does not show its permissions.
+fn read_permissions(function: &Place<'_>, roles: &[(&str, &Place<'_>)]) -> Result<Vec<Permission>, Failure> {
     let mut permissions = Vec::new();
-    let Some(policies) = function.get(&["Properties", "Policies"]) else {
-        return Ok(permissions);
-    };
-    for policy in policies.items()? {
-        for statement in policy.require(&["Statement"])?.items()? {
+    let named = function.require(&["Properties", "Role"])?;
+    let role = roles.iter().find(|(id, _)| named.arn() == Some(id));
+    let (_, role) =
+        role.ok_or_else(|| named.wrong("must be the short form `!GetAtt Id.Arn` of a role in this file"))?;
+    if let Some(managed) = role.get(&["Properties", "ManagedPolicyArns"]) {
+        return Err(managed.wrong("must not be there: write the statements into Policies"));
+    }
+    for policy in role.require(&["Properties", "Policies"])?.items()? {
+        for statement in policy.require(&["PolicyDocument", "Statement"])?.items()? {
             let effect = statement.require(&["Effect"])?;
             if effect.text()? != "Allow" {
                 return Err(effect.wrong("must be Allow: nothing else is allowed anyway"));
             }
             let actions = one_or_more(statement.require(&["Action"])?);
             for resource in one_or_more(statement.require(&["Resource"])?) {
-                let id = resource.arn().map(str::to_owned).or_else(|| index_of(&resource));
+                // X-Ray knows no resources.
+                let is_tracing = |action: &Place<'_>| action.text().is_ok_and(|action| action.starts_with("xray:"));
+                let any = resource.text().ok().filter(|text| text == "*" && actions.iter().all(is_tracing));
+                let id = resource.arn().map(str::to_owned).or_else(|| index_of(&resource)).or(any);
                 let wrong = "must be the short form `!GetAtt Id.Arn`, or `!Sub \"${Id.Arn}/index/name\"`";
                 let id = id.ok_or_else(|| resource.wrong(wrong))?;
                 for action in &actions {

@@ -40,12 +40,17 @@ Resources:
     Properties:
       Environment:
         Variables: { TABLE: !Ref Things, SECONDS: !Ref Seconds, LOG: debug }
-      Policies:
-        - Statement: [{ Effect: Allow, Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn }]
+      Role: !GetAtt ThingRole.Arn
       Events:
         Put: { Type: HttpApi, Properties: { ApiId: !Ref Api, Method: put, Path: "/things/{thingId}" } }
         Queue: { Type: SQS, Properties: { Queue: !GetAtt Queue.Arn, BatchSize: 10 } }
         Timer: { Type: ScheduleV2, Properties: { ScheduleExpression: rate(1 hour) } }
+  ThingRole:
+    Type: AWS::IAM::Role
+    Properties:
+      Policies:
+        - PolicyDocument:
+            Statement: [{ Effect: Allow, Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn }]
 "#;
 
 #[test]
@@ -109,7 +114,7 @@ fn a_function_has_its_binary_its_routes_its_queues_and_a_resolved_environment() 
 
 #[test]
 fn what_is_wrong_is_named_with_its_place() {
-    const POLICY: &str = "- Statement: [{ Effect: Allow, Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn }]";
+    const POLICIES: &str = "Policies:\n        - PolicyDocument:";
     const RESOURCE: &str = "Resource: !GetAtt Things.Arn";
     const QUEUE: &str = "Queue: !GetAtt Queue.Arn, BatchSize";
     for (what, find, replacement, words) in [
@@ -151,7 +156,14 @@ fn what_is_wrong_is_named_with_its_place() {
         ("anything of a table", RESOURCE, "Resource: !Sub \"${Things.Arn}/*\"", ["/index/name", ""]),
         ("an index without an ARN", RESOURCE, "Resource: !Sub \"${Things}/index/byTime\"", ["/index/name", ""]),
         ("a substitution for a table", RESOURCE, "Resource: !Sub \"${Things.Arn}\"", ["/index/name", ""]),
-        ("a managed policy", POLICY, "- AdministratorAccess", ["Policies.0", "Statement"]),
+        (
+            "a managed policy",
+            POLICIES,
+            "ManagedPolicyArns: [a]\n      Policies:\n        - PolicyDocument:",
+            ["ManagedPolicyArns", ""],
+        ),
+        ("a role that SAM makes", "Role: !GetAtt ThingRole.Arn", "Tags: {}", ["ThingFunction", "Properties.Role"]),
+        ("a role elsewhere", "!GetAtt ThingRole.Arn", "arn", ["ThingFunction.Properties.Role", "!GetAtt Id.Arn"]),
     ] {
         assert!(SMALL.contains(find), "{what}: the small template has no {find:?}");
         let failure = Template::parse(&SMALL.replacen(find, replacement, 1)).expect_err(what);
@@ -178,7 +190,9 @@ fn permissions_are_read_one_by_one() {
     assert_eq!(read(&several), [pair(get, "Things"), pair(put, "Things"), pair(get, "Others"), pair(put, "Others")]);
     let index = SMALL.replace("!GetAtt Things.Arn }", r#"!Sub "${Things.Arn}/index/byTime" }"#);
     assert_eq!(read(&index), [pair(get, "Things/index/byTime")]);
-    assert_eq!(read(&SMALL.replace("Policies:", "Tags:")), []);
+    let tracing =
+        SMALL.replace("dynamodb:GetItem, Resource: !GetAtt Things.Arn", "xray:PutTraceSegments, Resource: \"*\"");
+    assert_eq!(read(&tracing), [pair("xray:PutTraceSegments", "*")]);
 }
 
 #[test]
@@ -195,7 +209,7 @@ fn a_variable_with_two_values_cannot_be_shared() {
   OtherFunction:
     Type: AWS::Serverless::Function
     Metadata: { BuildProperties: { Binary: other } }
-    Properties: { Environment: { Variables: { SECONDS: VALUE, LOG: debug } } }
+    Properties: { Role: !GetAtt ThingRole.Arn, Environment: { Variables: { SECONDS: VALUE, LOG: debug } } }
 ";
     let environment = |value: &str| {
         Template::parse(&format!("{SMALL}{}", other.replace("VALUE", value))).expect("parses").environment()
@@ -219,7 +233,7 @@ fn functions_that_share_an_environment_are_told_the_shortest_timeout() {
   OtherFunction:
     Type: AWS::Serverless::Function
     Metadata: { BuildProperties: { Binary: other } }
-    Properties: { Timeout: SECONDS, Environment: { Variables: { FUNCTION_TIMEOUT_SECONDS: SECONDS, LOG: debug } } }
+    Properties: { Role: !GetAtt ThingRole.Arn, Timeout: SECONDS, Environment: { Variables: { FUNCTION_TIMEOUT_SECONDS: SECONDS, LOG: debug } } }
 ";
     for (seconds, shortest) in [("5", "5"), ("25", "10")] {
         let template = Template::parse(&format!("{SMALL}{}", other.replace("SECONDS", seconds))).expect("parses");

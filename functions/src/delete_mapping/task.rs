@@ -17,10 +17,24 @@ pub struct Task {
 /// Parses the task in `{hostIp, creationTimestamp, instanceId?}`. Ignores all other fields of the message.
 pub fn parse_task(body: &str, now: Timestamp) -> Result<Task, Problem> {
     let mut fields = Fields::from_message(body)?;
+    refuse_envelope(&fields)?;
     let ip = fields.required_ip("hostIp")?;
     let order = fields.required_past("creationTimestamp", now)?.epoch_millis().unwrap_or_default();
     let name = fields.optional_id("instanceId")?.map(|id| id.to_string());
     Ok(Task { ip, instance: OrderKey { order, name } })
+}
+
+/// The envelopes of services that can pass messages on: their members, with the remedy.
+const ENVELOPES: [([&str; 2], &str); 2] = [
+    (["TopicArn", "Message"], "this is the envelope of SNS: switch on raw message delivery for its subscription"),
+    (["detail-type", "detail"], "this is the envelope of EventBridge: set the InputPath of its target to $.detail"),
+];
+
+/// Says so if a task is in the envelope of another service. Its members are not those of a task.
+fn refuse_envelope(fields: &Fields) -> Result<(), Problem> {
+    let found =
+        ENVELOPES.iter().find(|(members, _)| members.iter().all(|name| fields.has(name)) && !fields.has("hostIp"));
+    found.map_or(Ok(()), |(_, remedy)| Err(Problem::invalid("", "message_in_envelope", *remedy)))
 }
 
 /// Returns the position of the newest task of each address. This task does the work of the others of the address too.

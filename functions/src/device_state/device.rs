@@ -277,8 +277,8 @@ pub fn decide_status(device: &Device, status: Status, now: Timestamp) -> Result<
 /// Replaces the configuration, but only while the device is online, and at the earliest `interval` after the last
 /// change.
 ///
-/// A configuration that the device already has is not a change. The answer is the device as it is. The interval does
-/// not apply, and does not start again. So after a lost answer a client can repeat its request. It gets a success
+/// A configuration that the device already has is not a change. The answer is the device as it is, also while it is
+/// offline. The interval does not apply, and does not start again. So after a lost answer a client can repeat its request. It gets a success
 /// instead of `changed_too_recently`.
 ///
 /// # Errors
@@ -289,11 +289,11 @@ pub fn decide_config(
     interval: Duration,
     now: Timestamp,
 ) -> Result<Option<Device>, Refusal> {
-    if device.status == Status::Offline {
-        return Err(Refusal::Offline);
-    }
     if device.config == *config {
         return Ok(None);
+    }
+    if device.status == Status::Offline {
+        return Err(Refusal::Offline);
     }
     if let Some(changed) = device.config_updated_at {
         // `changed` may lie ahead of this function's clock. The wait is then longer by that difference.
@@ -373,6 +373,16 @@ mod tests {
         assert_eq!(decide_patch(&large, &object(r#"{"n":1}"#), at(9)), Ok(None));
         assert_eq!(state_after(decide_patch(&large, &object(r#"{"old":null}"#), at(9))), r#"{"n":1}"#);
         assert!(matches!(decide_status(&large, Status::Offline, at(9)), Ok(Some(_))));
+    }
+
+    #[test]
+    fn the_same_config_again_is_no_change_at_any_time() {
+        for status in [Status::Online, Status::Offline] {
+            let device = Device { status, config_updated_at: Some(at(8)), ..device("{}") };
+            let decided = |config: &str| decide_config(&device, &object(config), Duration::from_mins(5), at(9));
+            assert_eq!(decided(r#"{"fadeMs":200}"#), Ok(None));
+            assert!(decided(r#"{"fadeMs":201}"#).is_err());
+        }
     }
 
     #[test]

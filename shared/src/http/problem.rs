@@ -180,7 +180,7 @@ impl Problem {
         self
     }
 
-    fn in_field(mut self, field: impl Into<String>) -> Self {
+    pub(super) fn in_field(mut self, field: impl Into<String>) -> Self {
         self.field = Some(field.into().into());
         self
     }

@@ -7,7 +7,7 @@ use super::env::first_set;
 use super::logs::{Severity, level, millis};
 use crate::call::Tally;
 use crate::clock::Clock;
-use crate::error::Failure;
+use crate::error::{Failure, Source};
 use crate::http::Problem;
 use crate::timestamp::Timestamp;
 use serde_json::{Map, Value, json};
@@ -90,16 +90,42 @@ impl Outcomes {
         }
     }
 
+    /// Counts a message that failed. It comes again, whatever the reason.
+    pub(super) fn count_failed(&mut self, problem: &Problem) {
+        let faults = self.faults;
+        self.count(problem.code(), Some(problem));
+        self.faults = faults + 1;
+    }
+
     pub(super) fn count_missing(&mut self) {
         self.faults += 1;
     }
 }
 
+/// Refuses a namespace whose metrics `CloudWatch` drops without a word.
+fn check_namespace(namespace: &str) -> Result<(), Source> {
+    let is_taken = |byte: u8| byte.is_ascii_alphanumeric() || b"-_./# :".contains(&byte);
+    let is_reserved = namespace.starts_with(':') || namespace.starts_with("AWS/");
+    if namespace.len() <= 255 && namespace.bytes().all(is_taken) && !is_reserved {
+        return Ok(());
+    }
+    let [name, other] = NAMESPACE_VARIABLES;
+    Err(format!(
+        "{name} or {other} is a namespace that CloudWatch does not take: use at most 255 letters, digits and . - _ / # : with \
+         no colon and no AWS/ at the beginning"
+    )
+    .into())
+}
+
 impl Reporter {
-    pub(super) fn from_env() -> Self {
+    /// # Errors
+    /// `CloudWatch` would drop the metrics. Correct the variable that the sentence names.
+    pub(super) fn from_env() -> Result<Self, Source> {
         let service = first_set(&[SERVICE_VARIABLE]).filter(|service| !service.is_empty());
         let threshold = Severity::threshold(level().as_deref());
-        Reporter { service, ..Self::new(first_set(&NAMESPACE_VARIABLES), threshold) }
+        let namespace = first_set(&NAMESPACE_VARIABLES);
+        check_namespace(namespace.as_deref().unwrap_or_default())?;
+        Ok(Reporter { service, ..Self::new(namespace, threshold) })
     }
 
     /// Gives each line to `write`, with metrics in this namespace. The level is that of the environment.
@@ -209,6 +235,17 @@ mod tests {
             took: Duration::from_micros(2500),
             severity,
             details: vec![("key", json!("d-1")), ("version", Value::Null)],
+        }
+    }
+
+    #[test]
+    fn a_namespace_that_cloudwatch_drops_is_refused() {
+        for namespace in ["", "Fencepost", "a/b.c-d_e#f:g h", "AWSome/x", &"x".repeat(255)] {
+            assert!(check_namespace(namespace).is_ok(), "{namespace}");
+        }
+        for namespace in [":a", "AWS/Lambda", "a,b", "a\n", "\u{e9}", &"x".repeat(256)] {
+            let refused = check_namespace(namespace).expect_err(namespace).to_string();
+            assert!(refused.starts_with("METRICS_NAMESPACE or "), "{refused}");
         }
     }
 

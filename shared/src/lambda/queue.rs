@@ -46,7 +46,7 @@ pub async fn serve_queue<A>(
 ) -> Result<(), Source> {
     init_tracing(&[]);
     check_timeout()?;
-    let reporter = Reporter::from_env();
+    let reporter = Reporter::from_env()?;
     let app = init(&Store::new(&client_from_env()))?;
     let answer = async |event| answer_batch(&app, &handle, event, &reporter).await;
     lambda_runtime::run(service_fn(answer)).await
@@ -101,7 +101,7 @@ async fn respond_and_report<A>(
                 outcomes.count(done.outcome, None);
                 continue;
             }
-            Some(Err(problem)) => outcomes.count(problem.code(), Some(problem)),
+            Some(Err(problem)) => outcomes.count_failed(problem),
             None => outcomes.count_missing(),
         }
         match message.message_id.as_ref().filter(|id| !id.is_empty()) {

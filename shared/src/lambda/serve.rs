@@ -45,7 +45,7 @@ const CALLER_VARIABLE: &str = "AUTHORIZER_CALLER";
 pub async fn serve(init: impl FnOnce(&Store) -> Result<Router, Source>) -> Result<(), Source> {
     init_tracing(&[]);
     check_timeout()?;
-    let reporter = Reporter::from_env();
+    let reporter = Reporter::from_env()?;
     let router = init(&Store::new(&client_from_env()))?;
     let member = env::required(CALLER_VARIABLE).ok(); // without one, such a context names nobody
     let answer = async |event| answer_request(&router, event, member.as_deref(), &reporter).await;

@@ -35,6 +35,12 @@ impl Fields {
         }
     }
 
+    /// Whether there is a member of this name that was not read yet.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.members.contains_key(name)
+    }
+
     /// Reads the free-form object `name`.
     ///
     /// # Errors

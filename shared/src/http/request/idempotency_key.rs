@@ -11,19 +11,18 @@ const FIELD: &str = "header:idempotency-key";
 const MAX_KEY: usize = 255;
 
 impl Request {
-    /// The idempotency key, if there is one: 1 to 255 visible ASCII characters.
+    /// The idempotency key, if there is one: 1 to 255 visible ASCII characters without a comma.
     ///
-    /// Two such headers count as one. If they are joined with a space, they are refused. If the gateway joins them
-    /// without one, they make a key of their own.
+    /// A gateway joins two such headers with a comma. So a key with a comma is refused, because it may be two keys.
     ///
     /// # Errors
     /// `invalid_idempotency_key`. The key is not cut or cleaned, because another key would be another promise.
     pub fn idempotency_key(&self) -> Result<Option<&str>, Problem> {
         let Some(key) = self.header(HEADER) else { return Ok(None) };
-        if (1..=MAX_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic()) {
+        if (1..=MAX_KEY).contains(&key.len()) && key.bytes().all(|byte| byte.is_ascii_graphic() && byte != b',') {
             Ok(Some(key))
         } else {
-            let detail = "send one idempotency key of 1 to 255 visible ASCII characters, without spaces";
+            let detail = "send one idempotency key of 1 to 255 visible ASCII characters, without spaces and commas";
             Err(Problem::invalid(FIELD, "invalid_idempotency_key", detail))
         }
     }

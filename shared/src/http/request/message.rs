@@ -140,6 +140,12 @@ impl Request {
                 return Err(Problem::unsupported_media_type(format!("send {}", media_types.join(" or "))));
             }
         }
+        if let Some(encoding) =
+            self.header("content-encoding").filter(|encoding| !encoding.eq_ignore_ascii_case("identity"))
+        {
+            let detail = format!("send the body as it is, not in the encoding {}", encoding.escape_default());
+            return Err(Problem::unsupported_media_type(detail).in_field("header:content-encoding"));
+        }
         if bytes.is_empty() {
             return Err(Problem::invalid("", "invalid_json", "the body is empty"));
         }
