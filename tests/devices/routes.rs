@@ -267,13 +267,15 @@ async fn other_changes_do_not_start_the_interval() {
 }
 
 #[tokio::test]
-async fn an_offline_device_is_told_so_before_the_interval() {
+async fn an_offline_device_is_told_so_before_the_interval_and_its_own_config_is_no_change() {
     let (world, _) = World::with_lamp().await;
     world.send(&config(r#"{"n":1}"#)).await.shows(200, 2);
     world.send(&Event::set_status().text(r#"{"status":"offline"}"#)).await.shows(200, 3);
     let answer = world.refused(&config(r#"{"n":2}"#), 409, "device_offline").await;
     assert_eq!(answer.header("retry-after"), None);
-    world.refused(&config(r#"{"n":1}"#), 409, "device_offline").await;
+    world.send(&config(r#"{"n":1}"#)).await.shows(200, 3);
+    world.send(&config(r#"{"n":1}"#).header("if-match", "*")).await.shows(200, 3);
+    world.send(&config(r#"{"n":1}"#).key("k-1")).await.shows(200, 3);
 }
 
 #[tokio::test]
