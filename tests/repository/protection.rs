@@ -322,6 +322,28 @@ fn the_dashboard_is_one_for_each_region_and_the_api_keeps_no_metrics_that_the_pa
     });
 }
 
+/// With JWT or a Lambda authorizer, a request has no `userArn`.
+#[test]
+fn the_access_log_names_the_caller_of_each_authorizer() {
+    check(|resources, found| {
+        let format = resources.properties("Api")?.require(&["AccessLogSettings", "Format"])?;
+        let [text, values] = &format.argument("Sub").map_or_else(Vec::new, |list| list.items().unwrap_or_default())[..]
+        else {
+            return Err(format.wrong("must be the short form `!Sub [text, values]`"));
+        };
+        let text = text.text()?;
+        for variable in ["$context.identity.userArn", "$context.authorizer.claims.iss", "$context.authorizer.claims.sub"] {
+            found.unless(text.contains(&format!(r#":"{variable}""#)), || format!("{FILE}: Format has no {variable}"));
+        }
+        let member = values.require(&["Member"])?.when("HasCallerMember");
+        let named = member.as_ref().and_then(Place::substitution) == Some("$context.authorizer.${AuthorizerCaller}");
+        found.unless(named && text.contains(r#""${Member}""#), || {
+            format!("{FILE}: Format does not name the member that AuthorizerCaller names")
+        });
+        Ok(())
+    });
+}
+
 #[test]
 fn every_table_survives_the_stack_and_a_mistake() {
     let rules: &[(&[&str], &str)] = &[
