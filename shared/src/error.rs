@@ -35,10 +35,15 @@ pub enum Failure {
         source: Source,
     },
     /// Nothing proves whether a write was applied or still will be. Usually its answer was lost. In rare cases it was
-    /// refused, but a second copy may have been applied since. Read the item. If the change has an idempotency key,
-    /// repeat it with the same key instead.
+    /// refused, but a second copy may have been applied since.
+    ///
+    /// Repeat the change under its idempotency key, if it has one, or if it is safe to repeat by itself. Otherwise wait 15
+    /// minutes, and then read the item. Until then a late copy of the write may still be applied, so an unchanged item
+    /// proves nothing, and whoever repeats the change may apply it twice. After 15 minutes every signature has expired, so
+    /// the item is settled.
     #[error(
-        "outcome unknown: an answer was lost, and nothing proves whether the write was applied; read the item to find out"
+        "outcome unknown: an answer was lost, and nothing proves whether the write was applied; repeat the call under its \
+         idempotency key, or wait 15 minutes and then read the item"
     )]
     OutcomeUnknown {
         /// The reason why the answer was lost.
@@ -108,7 +113,7 @@ impl Failure {
         Throttled::of(&**source).map(|throttled| throttled.limit)
     }
 
-    /// Whether the change may have been applied, or may still be. If so, read the item before anything else.
+    /// Whether the change may have been applied, or may still be. [`Failure::OutcomeUnknown`] says what to do then.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
         matches!(self, Failure::OutcomeUnknown { .. })

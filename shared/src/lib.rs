@@ -116,7 +116,7 @@
 //! | the call ends with | the change was applied |
 //! |---|---|
 //! | `Ok` | exactly once; a decision that kept the item applied nothing |
-//! | [`Failure::OutcomeUnknown`] | at most once: it may have been, or may still be; read the item |
+//! | [`Failure::OutcomeUnknown`], which says what to do then | at most once: it may have been, or may still be |
 //! | any other error | not at all, and it never will be |
 //!
 //! A second copy of a request, which the network delivers after the call, may still break the last line. `DESIGN.md` lists
@@ -184,7 +184,7 @@
 //!         Err(UpdateError::Refused(balance)) => format!("refused: there are only {balance}"),
 //!         Err(UpdateError::Failed(failure)) if failure.is_retryable() => "nothing was applied: try again".to_owned(),
 //!         Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown() => {
-//!             "perhaps applied: read the account before anything else".to_owned()
+//!             "perhaps applied, or still will be: read the account in 15 minutes, before anything else".to_owned()
 //!         }
 //!         Err(UpdateError::Failed(failure)) => failure.to_string(), // says what to correct
 //!     }

@@ -321,7 +321,8 @@ impl From<Failure> for Problem {
             Failure::OutcomeUnknown { .. } => Self::new(
                 OUTCOME_UNKNOWN,
                 "outcome_unknown",
-                "the change was sent, but whether it was applied could not be proved; read the item to find out",
+                "the change was sent, but whether it was applied could not be proved; repeat it only if that is safe, \
+                 otherwise wait 15 minutes and then read the item, because a late copy may be applied until then",
             ),
             Failure::Fenced => Self::refused("fenced", "the lease is not held any more; nothing was applied"),
             Failure::EditRefused { .. } => Self::refused(

@@ -99,7 +99,7 @@ impl<T: Record> Table<T> {
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: the decision refused; the error holds
     /// its reason. [`UpdateError::Failed`] with [`Failure::Contention`]: nothing was applied; repeat the call, because
     /// it may win. [`UpdateError::Failed`] with [`Failure::OutcomeUnknown`]: an answer was lost, so the write may have
-    /// been applied; read the item. For all others, see [`Failure`].
+    /// been applied, or may still be. That variant says what to do. For all others, see [`Failure`].
     pub async fn update_with_retry<R>(
         &self,
         key: impl Into<Key>,
