@@ -113,7 +113,8 @@ impl Settings {
     }
 
     /// Sets how many commits a row remembers the id of a write: R, from the [edit window](Settings::edit_window) to 128, and
-    /// 16 by default. Every program that writes the table must use the same number, or a change may be applied twice.
+    /// 16 by default. Every program that writes the table must use the same number, or a change may be applied twice. To change
+    /// it, stop all writers, wait 15 minutes, and start the new build.
     ///
     /// After a lost answer, the resend learns the outcome of the first send while the row remembers it. Later, the
     /// answer is "unknown", never a guess. One id takes 16 bytes of the item. 16 is enough where writers decide on a
