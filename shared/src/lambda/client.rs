@@ -1,7 +1,8 @@
 //! The `DynamoDB` client of a function. Lambda puts all its settings into the environment.
 //!
 //! The default chain of `aws_config` would also look at profiles, SSO, containers and the metadata of the machine. A
-//! function on Lambda has none of these, and would pay with 0.8 MB of program (`docs/decisions.md`).
+//! function on Lambda has none of these, and would pay with 0.8 MB of program. Elsewhere, a program gives its own client to
+//! [`Store::new`](crate::Store::new).
 
 use super::https::https_client;
 use crate::protocol::send::{Guard, framework};

@@ -1,7 +1,7 @@
 //! The HTTPS client of the SDK: HTTP/1.1 over TLS, on kept connections.
 //!
-//! The SDK's own client also speaks HTTP/2 and knows proxies, which takes 0.6 MB of a function. `DynamoDB` speaks
-//! HTTP/1.1 (`docs/decisions.md`, "Start-up and size").
+//! The SDK's own client also speaks HTTP/2, knows proxies and has a second way to read roots, which takes 0.6 MB of a
+//! function. `DynamoDB` speaks HTTP/1.1.
 
 #[cfg(feature = "lambda")]
 use super::tls::{Connections, connections};
