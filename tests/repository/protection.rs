@@ -332,7 +332,9 @@ fn the_access_log_names_the_caller_of_each_authorizer() {
             return Err(format.wrong("must be the short form `!Sub [text, values]`"));
         };
         let text = text.text()?;
-        for variable in ["$context.identity.userArn", "$context.authorizer.claims.iss", "$context.authorizer.claims.sub"] {
+        for variable in
+            ["$context.identity.userArn", "$context.authorizer.claims.iss", "$context.authorizer.claims.sub"]
+        {
             found.unless(text.contains(&format!(r#":"{variable}""#)), || format!("{FILE}: Format has no {variable}"));
         }
         let member = values.require(&["Member"])?.when("HasCallerMember");
