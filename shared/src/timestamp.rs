@@ -112,7 +112,10 @@ fn is_rfc3339(text: &[u8]) -> bool {
             &rest[decimals..]
         }
     };
-    let has_offset = matches!(offset, b"Z" | b"z") || has_form(offset, b"+00:00") || has_form(offset, b"-00:00");
+    // The parser takes an offset of more than a day.
+    let has_hours = offset.get(1..3).is_some_and(|hours| hours < b"24".as_slice());
+    let has_form_of_offset = has_form(offset, b"+00:00") || has_form(offset, b"-00:00");
+    let has_offset = matches!(offset, b"Z" | b"z") || has_form_of_offset && has_hours;
     let moment = moment.to_ascii_uppercase();
     has_form(&moment, b"0000-00-00T00:00:00") && has_offset && !is_leap_second
 }

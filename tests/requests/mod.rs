@@ -1,6 +1,7 @@
 //! The form of a request, for all functions: bad input, nameless callers, and unusual events of API Gateway.
 
 mod bad_input;
+mod limits;
 mod odd_events;
 
 use crate::harness::functions::Alone;

@@ -11,7 +11,10 @@ use std::{collections::BTreeMap, sync::Arc};
 use axum::{
     Router,
     body::{Body, Bytes},
-    extract::{DefaultBodyLimit, OriginalUri, Path, Query, State},
+    extract::{
+        DefaultBodyLimit, OriginalUri, Path, Query, State,
+        rejection::{BytesRejection, PathRejection},
+    },
     http::{
         HeaderMap, HeaderName, HeaderValue, Method, StatusCode,
         header::{CONTENT_TYPE, COOKIE, SET_COOKIE},
@@ -88,11 +91,13 @@ async fn route(
     State(at): State<Arc<At>>,
     method: Method,
     OriginalUri(uri): OriginalUri,
-    Path(parameters): Path<BTreeMap<String, String>>,
+    parameters: Result<Path<BTreeMap<String, String>>, PathRejection>,
     Query(query): Query<Vec<(String, String)>>,
     headers: HeaderMap,
-    body: Bytes,
+    body: Result<Bytes, BytesRejection>,
 ) -> Response {
+    let Ok(Path(parameters)) = parameters else { return says(StatusCode::BAD_REQUEST, "Bad Request") };
+    let Ok(body) = body else { return says(StatusCode::PAYLOAD_TOO_LARGE, "Request Entity Too Large") };
     let Some(function) = at.methods.get(method.as_str()) else { return says(StatusCode::NOT_FOUND, "Not Found") };
     let raw_query = uri.query().unwrap_or_default();
     let (path, headers, body) = (uri.path(), &headers, &body);

@@ -9,7 +9,7 @@ use fencepost::{Bounds, Edit, Number, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The adjustment as an edit. `None` if it may clamp, if it changes nothing, if `by` is wide, or if no expression can
+/// The adjustment as an edit. `None` if it may clamp, if it changes nothing, if `by` is wide, if its limits leave no number that is not, or if no expression can
 /// hold the name.
 #[must_use]
 pub fn adjustment_as_edit(adjustment: &Adjustment, now: Timestamp) -> Option<Edit> {
@@ -22,6 +22,9 @@ pub fn adjustment_as_edit(adjustment: &Adjustment, now: Timestamp) -> Option<Edi
     let before = |limit: &Decimal| limit.minus(by).to_decimal().ok();
     let low = before(min.as_ref().map_or(&smallest, |min| min.max(&smallest)))?;
     let high = before(max.as_ref().map_or(&largest, |max| max.min(&largest)))?;
+    if low > high {
+        return None; // no number that is not wide is within the limits
+    }
     let edit = Edit::add(["state", attribute.as_str()], by, Bounds::Before(Number::from(&low), Number::from(&high)));
     Some(edit.only_without(WIDE_NUMBERS).stamp("updatedAt", &now))
 }

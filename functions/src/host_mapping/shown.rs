@@ -34,7 +34,10 @@ impl Validator for MappingTag {
 
     fn from_etag(tag: &str) -> Option<Self> {
         let (creation_timestamp, digest) = tag.strip_prefix('"')?.strip_suffix('"')?.split_once('.')?;
-        let digest = digest.as_bytes().try_into().ok()?;
+        let digest: [u8; 8] = digest.as_bytes().try_into().ok()?;
+        if !digest.iter().all(|byte| byte.is_ascii_alphanumeric() || b"-_".contains(byte)) {
+            return None;
+        }
         let at = MappingTag { creation_timestamp: creation_timestamp.parse().ok()?, digest };
         (at.etag() == tag).then_some(at)
     }

@@ -31,7 +31,7 @@ pub const LISTING: &[Member] = &[
     (
         "cursor?",
         Schema::Json(
-            r#"{"type":"string","description":"The `cursor` of the page before, of the same user. One of another user, or a damaged one, is `invalid_cursor`."}"#,
+            r#"{"type":"string","pattern":"^[A-Za-z0-9_-]+$","description":"The `cursor` of the page before, of the same user. One of another user, or a damaged one, is `invalid_cursor`."}"#,
         ),
     ),
 ];

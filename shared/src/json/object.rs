@@ -194,11 +194,17 @@ pub fn refuse_reserved(members: &Map<String, Value>, pointer: &str) -> Result<()
     }
 }
 
+/// The beginning of names with which `serde_json` marks numbers and raw texts. An object that imitates such a mark would be
+/// taken for a number wherever it is encoded.
+const PRIVATE: &str = "$serde_json::private::";
+
 /// Checks the members of an object at this level. A pointer is built only where a value is refused.
 fn check_members(members: &Map<String, Value>, depth: usize) -> Result<(), Invalid> {
     for (name, value) in members {
         let checked = if name.is_empty() || name.len() > MAX_NAME {
             Err(Invalid::new("", "invalid_name", "a name has 1 to 255 bytes"))
+        } else if name.starts_with(PRIVATE) {
+            Err(Invalid::new("", "reserved_name", format!("a name must not begin with \"{PRIVATE}\"")))
         } else {
             check(value, depth + 1)
         };
@@ -273,12 +279,22 @@ mod tests {
     }
 
     #[test]
-    fn a_patch_goes_through_names_with_escapes_and_leaves_an_imitated_number_an_object() {
-        let object =
-            Object::new(json(r#"{"a\"b":{"c":{"d":1,"e":[1,2]}},"z":{"$serde_json::private::Number":"5"}}"#), "");
+    fn an_object_that_imitates_a_number_is_refused_at_any_depth() {
+        for name in ["$serde_json::private::Number", "$serde_json::private::RawValue", "$serde_json::private::"] {
+            for (text, pointer) in [("@", ""), (r#"{"a":@}"#, "/a"), (r#"{"a":[1,@]}"#, "/a/1")] {
+                let text = text.replace('@', &format!(r#"{{"{name}":"5"}}"#));
+                assert_eq!(refused(&text), (format!("/state{pointer}/{name}"), "reserved_name"), "{text}");
+            }
+        }
+        assert!(Object::new(json(r#"{"$serde_json":1}"#), "").is_ok());
+    }
+
+    #[test]
+    fn a_patch_goes_through_names_with_escapes() {
+        let object = Object::new(json(r#"{"a\"b":{"c":{"d":1,"e":[1,2]}},"z":{"y":"5"}}"#), "");
         let patch = Object::new(json(r#"{"a\u0022b":{"c":{"d":null,"f":{"g":null}}}}"#), "").expect("a patch");
         let merged = object.expect("an object").merged(&patch);
-        let expected = r#"{"a\"b":{"c":{"e":[1,2],"f":{}}},"z":{"$serde_json::private::Number":"5"}}"#;
+        let expected = r#"{"a\"b":{"c":{"e":[1,2],"f":{}}},"z":{"y":"5"}}"#;
         assert_eq!(merged.text(), expected);
         assert_eq!(merged.to_value().to_string(), expected);
         assert_eq!(serde_json::to_string(&merged).expect("JSON"), expected);

@@ -1,0 +1,288 @@
+//! Values at the limits of docs/http-api.md and docs/openapi.yaml: those inside are taken, those just outside are refused, as
+//! both documents say.
+
+use super::Api;
+use super::bad_input::{
+    ACQUIRE, CREATE_DEVICE, CREATE_PRODUCT, DELETE_MAPPING, ENSURE, LIST, PATCH_STATE, PLACE, REGISTER, event, order,
+};
+use crate::harness::events::Event;
+use serde_json::json;
+
+#[tokio::test]
+async fn input_at_its_limit_is_taken() {
+    let api = Api::start();
+    let longest = "x".repeat(128);
+    let text = |route, body: &str| event(route).text(body);
+    for (event, status) in [
+        (event(CREATE_DEVICE).of("deviceId", &longest), 201),
+        (event(CREATE_DEVICE).of("deviceId", "A-Z.a_z:09"), 201),
+        (
+            event(CREATE_DEVICE).of("deviceId", "...").json(&json!({"state": {"n".repeat(255): {"_a": [{"_b": 1}]}}})),
+            201,
+        ),
+        (text(CREATE_PRODUCT, r#"{"stock":1000000000000000}"#).of("productId", "most"), 201),
+        (text(CREATE_PRODUCT, r#"{"stock":0}"#).of("productId", "none"), 201),
+        (order(50), 409),
+        (
+            text(
+                PLACE,
+                r#"{"userId":"u","lines":[{"productId":"a","quantity":1e6},{"productId":"A","quantity":2.0}]}"#,
+            ),
+            409,
+        ),
+        (text(ACQUIRE, r#"{"holder":"a","ttlSeconds":1}"#).of("leaseKey", "short"), 201),
+        (text(ACQUIRE, &format!(r#"{{"holder":"{longest}","ttlSeconds":900}}"#)).of("leaseKey", &longest), 201),
+        (text(ENSURE, &format!(r#"{{"parentUid":"{longest}","spec":{{}}}}"#)).of("parentId", &longest), 201),
+        (
+            text(
+                REGISTER,
+                &format!(r#"{{"cellId":"c","instanceId":"{longest}","creationTimestamp":"1970-01-01T00:00:00Z"}}"#),
+            ),
+            201,
+        ),
+        (text(REGISTER, r#"{"cellId":"c","instanceId":"i","creationTimestamp":"2026-03-07T10:05:00.000Z"}"#), 201),
+    ] {
+        let answer = api.of(event.route()).send(&event).await;
+        assert_eq!(answer.status, status, "{event:?} {answer:?}");
+    }
+}
+
+/// Sends an event. Its problem has this code and this field, or else it is none for its form.
+async fn judged(event: &Event, problem: Option<(&str, &str)>) {
+    let answer = Api::start().of(event.route()).send(event).await;
+    let Some(expected) = problem else {
+        return assert!(answer.status != 400 && answer.status < 500, "{event:?}: {answer:?}");
+    };
+    let told = answer.json();
+    let told = (told["code"].as_str().unwrap_or_default(), told["field"].as_str().unwrap_or_default());
+    assert_eq!((answer.status, told), (400, expected), "{event:?}");
+}
+
+/// RFC 3339 with any offset, no finer than a millisecond, from 1970 to five minutes ahead of the clock.
+#[tokio::test]
+async fn a_moment_has_any_offset_and_is_no_finer_than_a_millisecond() {
+    let taken = [
+        "2026-03-07T10:00:00Z",
+        "2026-03-07T10:00:00.1Z",
+        "2026-03-07T10:00:00.123Z",
+        "2026-03-07T10:00:00.123000Z",
+        "2026-03-07t10:00:00z",
+        "2026-03-07T12:00:00+02:00",
+        "2026-03-07T09:30:00.5-00:30",
+        "2026-03-07T10:00:00-00:00",
+        "2026-03-08T09:59:00+23:59",
+        "1970-01-01T00:00:00Z",
+        "2026-03-07T10:05:00Z",
+    ];
+    let malformed = [
+        "",
+        "2026-03-07",
+        "2026-03-07T10:00:00",
+        "2026-03-07 10:00:00",
+        "2026-03-07T10:00Z",
+        "2026-03-07T10:00:00.Z",
+        "2026-03-07T10:00:00.1234Z",
+        "2026-03-07T10:00:00.123456789Z",
+        "2026-03-07T10:00:00,5Z",
+        "2026-03-07T10:00:00+0200",
+        "2026-03-07T10:00:00+02",
+        "2026-03-07T10:00:00+24:00",
+        "2026-03-07T10:00:00+02:60",
+        "2026-03-07T24:00:00Z",
+        "2026-03-07T10:60:00Z",
+        "2026-03-07T10:00:61Z",
+        "2026-02-29T10:00:00Z",
+        "2026-13-01T10:00:00Z",
+        "02026-03-07T10:00:00Z",
+        " 2026-03-07T10:00:00Z",
+        "2026-03-07T10:00:00Z ",
+        "1969-12-31T23:59:59.999Z",
+        "1970-01-01T00:00:00+00:01",
+        "10000-01-01T00:00:00Z",
+        "9999-12-30T22:00:00.001Z",
+        "1772877600",
+    ];
+    let ahead = ["2026-03-07T10:05:00.001Z", "2026-03-07T12:05:01+02:00", "9999-12-30T22:00:00Z"];
+    let cases = taken.iter().map(|text| (text, None));
+    let cases = cases.chain(malformed.iter().map(|text| (text, Some("invalid_timestamp"))));
+    for (text, code) in cases.chain(ahead.iter().map(|text| (text, Some("timestamp_in_future")))) {
+        let body = json!({"cellId": "c", "instanceId": "i", "creationTimestamp": text});
+        judged(&event(REGISTER).json(&body), code.map(|code| (code, "/creationTimestamp"))).await;
+        let delete = event(DELETE_MAPPING).asking([("creationTimestamp", *text)]);
+        // In a query, a space is the + of an offset, and nothing else.
+        if !text.contains(' ') {
+            judged(&delete, code.map(|code| (code, "query:creationTimestamp"))).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn an_id_has_1_to_128_letters_of_its_alphabet_and_is_no_path() {
+    let long = |count: usize| "x".repeat(count);
+    for (id, is_taken) in [
+        ("a", true),
+        ("...", true),
+        ("A-Z_a.z:0", true),
+        (&*long(128), true),
+        ("", false),
+        (".", false),
+        ("..", false),
+        (&*long(129), false),
+        (" a", false),
+        ("a ", false),
+        ("a b", false),
+        ("a/b", false),
+        ("a,b", false),
+        ("a%41", false),
+        ("\u{e9}", false),
+        ("a\u{0}", false),
+        ("a\n", false),
+        ("a+b", false),
+        ("a@b", false),
+    ] {
+        let code = |field| (!is_taken).then_some(("invalid_id", field));
+        judged(&event(CREATE_DEVICE).of("deviceId", id), code("path:deviceId")).await;
+        judged(&event(LIST).asking([("userId", id)]), code("query:userId")).await;
+        let holder = json!({"holder": id, "ttlSeconds": 1});
+        judged(&event(ACQUIRE).json(&holder), code("/holder")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_number_is_whole_by_its_value_and_within_its_limits() {
+    for (text, is_taken) in [
+        ("0", true),
+        ("1.0", true),
+        ("1e0", true),
+        ("10e-1", true),
+        ("-0", true),
+        ("1000000000000000", true),
+        ("1e15", true),
+        ("0.5", false),
+        ("1e-1", false),
+        ("-1", false),
+        ("1000000000000001", false),
+        ("1000000000000000.5", false),
+    ] {
+        let body = format!(r#"{{"stock":{text}}}"#);
+        judged(&event(CREATE_PRODUCT).text(&body), (!is_taken).then_some(("invalid_value", "/stock"))).await;
+    }
+    for (text, is_taken) in [
+        ("1", true),
+        ("100", true),
+        ("099", true),
+        ("0", false),
+        ("101", false),
+        ("1.0", false),
+        ("+1", false),
+        ("", false),
+        (" 1", false),
+        ("1,2", false),
+        ("18446744073709551617", false),
+    ] {
+        let list = event(LIST).asking([("userId", "u"), ("limit", text)]);
+        judged(&list, (!is_taken).then_some(("invalid_value", "query:limit"))).await;
+    }
+}
+
+#[tokio::test]
+async fn free_form_json_has_38_digits_names_of_255_bytes_and_10000_values() {
+    let nines = "9".repeat(38);
+    let (wide, tiny) = (format!("{nines}e87"), format!("1{}", "0".repeat(125)));
+    for (text, is_taken) in [
+        (nines.as_str(), true),
+        (&*wide, true),
+        (&*tiny, true),
+        ("1e-130", true),
+        ("-1e125", true),
+        (&*format!("{nines}9"), false),
+        (&*format!("0.{nines}9"), false),
+        ("1e126", false),
+        ("1e-131", false),
+        (&*format!("{nines}0"), true),
+    ] {
+        let code = (!is_taken).then_some(("number_out_of_range", "/n"));
+        judged(&event(PATCH_STATE).text(&format!(r#"{{"n":{text}}}"#)), code).await;
+    }
+    let two = "\u{e9}";
+    for (name, code) in [
+        ("n".repeat(255), None),
+        (two.repeat(127), None),
+        ("n".repeat(256), Some("invalid_name")),
+        (two.repeat(128), Some("invalid_name")),
+        (String::new(), Some("invalid_name")),
+        ("_n".to_owned(), Some("reserved_name")),
+        ("$serde_json::private::Number".to_owned(), Some("reserved_name")),
+    ] {
+        let body = json!({&name: 1}).to_string();
+        let pointer = format!("/{name}");
+        judged(&event(PATCH_STATE).text(&body), code.map(|code| (code, pointer.as_str()))).await;
+    }
+    for (values, code) in [(10_000, None), (10_001, Some(("too_many_values", "/a/9999")))] {
+        let list = vec!["0"; values - 1].join(",");
+        judged(&event(PATCH_STATE).text(&format!(r#"{{"a":[{list}]}}"#)), code).await;
+    }
+}
+
+/// A gateway joins two headers of one name with a comma.
+#[tokio::test]
+async fn a_tag_is_one_strong_tag_and_a_read_takes_weak_ones_and_lists() {
+    const GET: &str = "GET /devices/{deviceId}";
+    let tag = r#""1.AAAAAAAAAAA""#;
+    for (header, text, code) in [
+        ("if-match", tag.to_owned(), None),
+        ("if-match", "*".to_owned(), None),
+        ("if-match", format!("W/{tag}"), Some("invalid_if_match")),
+        ("if-match", format!("{tag},{tag}"), Some("invalid_if_match")),
+        ("if-match", format!("{tag}, {tag}"), Some("invalid_if_match")),
+        ("if-match", "1.AAAAAAAAAAA".to_owned(), Some("invalid_if_match")),
+        ("if-match", "*,*".to_owned(), Some("invalid_if_match")),
+        ("if-none-match", format!("W/{tag}"), None),
+        ("if-none-match", format!("{tag},W/{tag}"), None),
+        ("if-none-match", "*".to_owned(), None),
+        ("if-none-match", "\"any\"".to_owned(), None),
+        ("if-none-match", "1.AAAAAAAAAAA".to_owned(), Some("invalid_if_none_match")),
+    ] {
+        let field = format!("header:{header}");
+        judged(&event(GET).header(header, &text), code.map(|code| (code, field.as_str()))).await;
+    }
+}
+
+#[tokio::test]
+async fn an_order_has_1_to_50_lines() {
+    for (lines, code) in
+        [(0, Some(("invalid_value", "/lines"))), (1, None), (50, None), (51, Some(("invalid_value", "/lines")))]
+    {
+        judged(&order(lines), code).await;
+    }
+    let twice = json!({"parentUid": "u", "spec": {}, "lease": {"key": "k", "token": 1}});
+    judged(&event(ENSURE).json(&twice), None).await;
+    judged(&event(PLACE).text(r#"{"userId":"u","lines":[{"productId":"a","quantity":1e6}]}"#), None).await;
+}
+
+/// The limits of an adjustment may be any numbers. They may leave none that an edit can hold.
+#[tokio::test]
+async fn limits_of_an_adjustment_beyond_all_plain_numbers_refuse_it_as_at_a_version() {
+    const ADJUST: &str = "POST /devices/{deviceId}/adjustments";
+    for (limit, number) in
+        [("min", "1000000000000000001"), ("min", "1e30"), ("max", "-1000000000000000001"), ("max", "-1e30")]
+    {
+        let api = Api::start();
+        let adjusted = async |attribute: &str, key: bool| {
+            let body = format!(r#"{{"attribute":"{attribute}","by":5,"{limit}":{number}}}"#);
+            let event = event(ADJUST).text(&body);
+            let event = if key { event.key("k-1") } else { event.without_header("idempotency-key") };
+            let answer = api.of(ADJUST).send(&event).await;
+            (answer.status, answer.json()["code"].as_str().unwrap_or_default().to_owned())
+        };
+        for key in [false, true] {
+            assert_eq!(adjusted("n", key).await, (404, "device_not_found".to_owned()), "{limit} {number}");
+        }
+        let create = event(CREATE_DEVICE).text(r#"{"state":{"n":1}}"#);
+        assert_eq!(api.of(CREATE_DEVICE).send(&create).await.status, 201);
+        for key in [false, true] {
+            assert_eq!(adjusted("n", key).await, (409, "limit_reached".to_owned()), "{limit} {number}");
+            assert_eq!(adjusted("other", key).await, (409, "not_a_number".to_owned()), "{limit} {number}");
+        }
+    }
+}
