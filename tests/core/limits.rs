@@ -133,9 +133,10 @@ async fn an_edit_in_a_transaction_keeps_an_item_that_was_read_within_396_kb() {
     engine.take_log();
     let edited = async |bytes: usize| {
         let mut reads = Reads::new();
-        let note = reads.item("note", &table, "n-1");
+        let (note, other) = (reads.item("note", &table, "n-1"), reads.later("other", &table, "n-2"));
         let decide = |attempt: &mut Attempt| {
             attempt.get(note)?.expect("it was created");
+            attempt.put_if_absent(other, &Counted { text: String::new(), count: 1 })?; // remembers the transaction
             attempt.edit(note, &Edit::set("text", &"x".repeat(bytes)))?;
             Ok::<_, Error>(())
         };
@@ -146,10 +147,10 @@ async fn an_edit_in_a_transaction_keeps_an_item_that_was_read_within_396_kb() {
     assert_eq!(engine.take_counts(), (1, 0), "nothing was written");
     edited(405_000).await.expect("it fits");
     let wrote = engine.take_log().into_iter().find(|asked| !is_read(&asked.operation)).expect("a write").body;
-    let [first, last] = [":first", ":last"].map(|name| {
-        let update = &wrote["TransactItems"][0]["Update"];
-        update["ExpressionAttributeValues"][name]["N"].as_str().unwrap_or_else(|| panic!("{wrote}")).to_owned()
-    });
+    let steps = wrote["TransactItems"].as_array().expect("steps");
+    let update = steps.iter().find_map(|step| step.get("Update")).expect("the edit");
+    let [first, last] = [":first", ":last"].map(|name| &update["ExpressionAttributeValues"][name]["N"]);
+    assert!(first.is_string(), "{update}");
     assert_eq!(first, last, "another edit beside it would not fit, so it demands the version");
 }
 

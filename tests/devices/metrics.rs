@@ -161,3 +161,18 @@ async fn every_send_of_a_sampled_invocation_is_a_subsegment_of_its_trace() {
     }
     assert_eq!(operations, ["GetItem", "BatchGetItem", "TransactWriteItems"], "nothing of what was not sampled");
 }
+
+/// `CloudWatch` would drop the metrics without a word.
+#[test]
+fn a_function_with_a_namespace_that_cloudwatch_drops_does_not_start_and_names_the_variable() {
+    for namespace in [":Fencepost", "AWS/Fencepost"] {
+        let mut command = std::process::Command::new(env!("CARGO_BIN_EXE_function"));
+        command.arg("device-state").env("METRICS_NAMESPACE", namespace).env("AWS_LAMBDA_RUNTIME_API", "127.0.0.1:1");
+        for (name, value) in [("FUNCTION_NAME", "f"), ("FUNCTION_MEMORY_SIZE", "128"), ("FUNCTION_VERSION", "1")] {
+            command.env(format!("AWS_LAMBDA_{name}"), value);
+        }
+        let ended = command.env("DEVICES_TABLE", "D").env("IDEMPOTENCY_RECORDS_TABLE", "R").output().expect("it ends");
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert!(!ended.status.success() && said.contains("METRICS_NAMESPACE or"), "{namespace}: {said}");
+    }
+}

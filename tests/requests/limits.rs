@@ -246,6 +246,12 @@ async fn a_tag_is_one_strong_tag_and_a_read_takes_weak_ones_and_lists() {
         let field = format!("header:{header}");
         judged(&event(GET).header(header, &text), code.map(|code| (code, field.as_str()))).await;
     }
+    for (tag, code) in
+        [("1.AAAA-_09", None), ("1.AAAAAA+/", Some(())), ("1.AAAAAAA=", Some(())), ("1.AAAA AAA", Some(()))]
+    {
+        let event = event("GET /mappings/{hostIp}").header("if-match", &format!("\"{tag}\""));
+        judged(&event, code.map(|()| ("invalid_if_match", "header:if-match"))).await;
+    }
 }
 
 #[tokio::test]

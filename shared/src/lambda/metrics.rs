@@ -317,5 +317,13 @@ mod tests {
         assert_eq!(counted("not_found", Some(Problem::not_found("not_found", ""))), none);
         assert_eq!(counted("outcome_unknown", Some(unknown)), Outcomes { unknowns: 1, faults: 1, ..none });
         assert_eq!(counted("internal", Some(corrupt)), Outcomes { faults: 1, corrupt_items: 1, ..none });
+        let failed = |problem: &Problem| {
+            let mut outcomes = none;
+            outcomes.count_failed(problem);
+            outcomes
+        };
+        let corrupt = Problem::from(Failure::CorruptItem { reason: "x".to_owned() });
+        assert_eq!(failed(&corrupt), Outcomes { faults: 1, corrupt_items: 1, ..none });
+        assert_eq!(failed(&Problem::invalid("", "missing_field", "")), Outcomes { faults: 1, ..none });
     }
 }
