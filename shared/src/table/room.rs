@@ -127,4 +127,38 @@ mod tests {
         let spare = |more: usize| Edit::set("text", &text(SPARE / 4 - "text".len() + more));
         assert_eq!([0, 1].map(|more| room_of(None, &spare(more))), [Ok(Room::InWindow), Ok(Room::Unknown)]);
     }
+
+    #[test]
+    fn the_growth_of_an_item_is_the_difference_of_its_sizes() {
+        let value = |json: &str| AttributeValue::S(json.to_owned());
+        let map = |members: &[(&str, AttributeValue)]| {
+            let members = members.iter().map(|(name, value)| ((*name).to_owned(), value.clone()));
+            Attributes::from([("text".to_owned(), AttributeValue::M(members.collect()))])
+        };
+        let long = value("a longer text");
+        let before = map(&[("a", value("old")), ("bcd", value("b"))]);
+        for (edit, after) in [
+            (Edit::set(["text", "a"], &"a longer text"), map(&[("a", long.clone()), ("bcd", value("b"))])),
+            (
+                Edit::set(["text", "efgh"], &"new"),
+                map(&[("a", value("old")), ("bcd", value("b")), ("efgh", value("new"))]),
+            ),
+            (Edit::default().and_remove(["text", "bcd"]), map(&[("a", value("old"))])),
+            (Edit::default().and_remove(["text", "none"]), before.clone()),
+            (Edit::default().and_remove("text"), Attributes::new()),
+            (
+                Edit::set("n", &"x"),
+                before
+                    .iter()
+                    .map(|(name, value)| (name.clone(), value.clone()))
+                    .chain([("n".to_owned(), value("x"))])
+                    .collect(),
+            ),
+        ] {
+            let clauses = edit.resolve(&LAYOUT, Some(&before)).expect("valid");
+            let (added, removed) = growth(&clauses, &before);
+            let sizes = [&before, &after].map(|item| row::size_of_item(&LAYOUT.names, item));
+            assert_eq!(sizes[0] + added, sizes[1] + removed, "{edit:?}");
+        }
+    }
 }
