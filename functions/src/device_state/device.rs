@@ -278,8 +278,8 @@ pub fn decide_status(device: &Device, status: Status, now: Timestamp) -> Result<
 /// change.
 ///
 /// A configuration that the device already has is not a change. The answer is the device as it is, also while it is
-/// offline. The interval does not apply, and does not start again. So after a lost answer a client can repeat its request. It gets a success
-/// instead of `changed_too_recently`.
+/// offline. The interval does not apply, and does not start again. So after a lost answer a client can repeat its
+/// request. It gets a success instead of `changed_too_recently`.
 ///
 /// # Errors
 /// [`Refusal::Offline`], [`Refusal::ChangedTooRecently`].

@@ -9,8 +9,8 @@ use fencepost::{Bounds, Edit, Number, Timestamp};
 use serde_json::Value;
 use std::time::Duration;
 
-/// The adjustment as an edit. `None` if it may clamp, if it changes nothing, if `by` is wide, if its limits leave no number that is not, or if no expression can
-/// hold the name.
+/// The adjustment as an edit. `None` if it may clamp, if it changes nothing, if `by` is wide, if its limits leave no number
+/// that is not wide, or if no expression can hold the name.
 #[must_use]
 pub fn adjustment_as_edit(adjustment: &Adjustment, now: Timestamp) -> Option<Edit> {
     let Adjustment { attribute, by, min, max, on_limit } = adjustment;
