@@ -187,8 +187,8 @@ struct EditChange<'a> {
 impl EditChange<'_> {
     async fn run(&mut self) -> Result<Ran, Failure> {
         let (table, edit, layout) = (self.change.table, self.edit, self.change.table.layout);
-        let (mut at, mut seen) = match self.known_sight() {
-            Some(sight) => sight,
+        let ((mut at, mut seen), mut clauses) = match self.known_sight() {
+            Some(known) => known,
             None => match table.observe(&self.change.address.key, self.call).await? {
                 Some(row) if (self.decodes)(&row)? => {
                     self.remember(Some(&row));
@@ -196,13 +196,13 @@ impl EditChange<'_> {
                     if stand != Stand::Takes {
                         return Ok(Ran::Refused(stand, row));
                     }
-                    (row.at, Some(Arc::new(row)))
+                    let clauses = edit.resolve(layout, Some(&row.attributes))?;
+                    ((row.at, Some(Arc::new(row))), clauses)
                 }
                 _ => return Ok(Ran::NotFound),
             },
         };
         loop {
-            let clauses = edit.resolve(layout, seen.as_ref().map(|row| &row.attributes))?;
             let attempt = self.change.prepare(Write::Edit(at, seen.as_deref(), &clauses))?;
             let (applied, item) = self.change.send(&attempt).await?;
             if let Some((_, at)) = applied {
@@ -228,6 +228,7 @@ impl EditChange<'_> {
             if stand == Stand::WindowPassed {
                 (at, seen) = self.spread((at, seen)).await?;
             }
+            clauses = edit.resolve(layout, seen.as_ref().map(|row| &row.attributes))?;
         }
     }
 
@@ -242,8 +243,9 @@ impl EditChange<'_> {
             || self.edit.resolve(layout, Some(&row.attributes))? != *clauses)
     }
 
-    /// The start of the edit without a read: the row last seen by this client, or the state named by the caller.
-    fn known_sight(&self) -> Option<Sight> {
+    /// The start of the edit without a read, with its clauses there: the row last seen by this client, or the state named by
+    /// the caller.
+    fn known_sight(&self) -> Option<(Sight, Clauses)> {
         if self.change.table.layout.demands_values() {
             return None; // What was seen last may be of a higher version than the row.
         }
@@ -251,14 +253,16 @@ impl EditChange<'_> {
         let at = row.as_ref().map_or(self.edit.seen_at(), |row| Some(row.at))?;
         let has_attributes = row.as_ref().is_some_and(|row| !row.attributes.is_empty());
         let is_enough = has_attributes || Demand::at(self.change.table.layout, at).is_some();
-        (is_enough && self.has_room_in_window(row.as_deref())).then_some((at, row))
+        let clauses = self.clauses_in_window(row.as_deref()).filter(|_| is_enough)?;
+        Some(((at, row), clauses))
     }
 
-    /// Whether a row that may be out of date has room for the edit in its window. If not, only the current row tells.
-    fn has_room_in_window(&self, row: Option<&Row>) -> bool {
+    /// The clauses of the edit for a row that may be out of date, if the row has room for it in its window. If not, only the
+    /// current row tells.
+    fn clauses_in_window(&self, row: Option<&Row>) -> Option<Clauses> {
         let layout = self.change.table.layout;
-        let clauses = self.edit.resolve(layout, row.map(|row| &row.attributes));
-        clauses.is_ok_and(|clauses| matches!(room(layout, row, &clauses), Ok(Room::InWindow)))
+        let clauses = self.edit.resolve(layout, row.map(|row| &row.attributes)).ok()?;
+        matches!(room(layout, row, &clauses), Ok(Room::InWindow)).then_some(clauses)
     }
 
     fn remember(&self, row: Option<&Row>) {
@@ -294,7 +298,7 @@ impl EditChange<'_> {
             let (seen, own) = (seen.at, sight.0);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
-        let later = later.filter(|seen| self.has_room_in_window(Some(seen)));
+        let later = later.filter(|seen| self.clauses_in_window(Some(seen)).is_some());
         self.is_stale = later.is_none();
         Ok(later.map_or(sight, |seen| (seen.at, Some(seen))))
     }
