@@ -3,6 +3,7 @@
 use crate::error::Source;
 use crate::retry::Deadline;
 use crate::throttling::{Throttled, ThrottlingLimit};
+use fencepost_core::Cost;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -69,20 +70,12 @@ impl Call {
         }
     }
 
-    pub(crate) fn count_change(&self) {
-        self.counts.changes.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn count_attempt(&self) {
-        self.counts.attempts.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn count_conflict(&self) {
-        self.counts.conflicts.fetch_add(1, Relaxed);
-    }
-
-    pub(crate) fn count_lost_answer(&self) {
-        self.counts.lost_answers.fetch_add(1, Relaxed);
+    /// Adds the cost of a part of a change.
+    pub(crate) fn count(&self, cost: Cost) {
+        self.counts.changes.fetch_add(cost.changes, Relaxed);
+        self.counts.attempts.fetch_add(cost.attempts, Relaxed);
+        self.counts.conflicts.fetch_add(cost.conflicts, Relaxed);
+        self.counts.lost_answers.fetch_add(cost.lost_answers, Relaxed);
     }
 
     /// Counts a send that was refused for now, if it was throttled.

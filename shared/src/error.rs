@@ -1,7 +1,7 @@
 //! Errors by outcome: the state of the data, and the remedy.
 
 use crate::throttling::{Throttled, ThrottlingLimit};
-use crate::version::Versioned;
+use fencepost_core::Versioned;
 use std::borrow::Cow;
 use std::convert::Infallible;
 use std::error::Error as StdError;
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::listing::InvalidCursor;
     use crate::table::{Exists, NotEdited};
-    use crate::version::{Incarnation, ItemVersion, Version};
+    use fencepost_core::{Incarnation, ItemVersion, Version};
 
     /// A value without `Debug` and without `Display`.
     struct Secret;

@@ -1,6 +1,7 @@
 //! [`Settings`]: how a table is set up beside the values in it. [`Layout`] is all of a table that the protocol needs.
 
 use crate::names::Names;
+use fencepost_core::TableRules;
 use std::ops::Deref;
 
 /// The settings of a table beside its key and its attributes, as one value.
@@ -320,8 +321,18 @@ impl Layout {
         is(Some(self.partition_key), name) || is(self.sort_key, name)
     }
 
+    /// The rules of the protocol for its rows.
+    pub(crate) fn rules(&self) -> TableRules {
+        TableRules {
+            remembered: self.remembered,
+            rows_may_vanish: self.rows_may_vanish(),
+            versions_may_repeat: self.demands_values(),
+            values_may_end: self.values_may_end(),
+        }
+    }
+
     /// Whether another client may end a value just after its create.
-    pub(crate) fn values_may_end(&self) -> bool {
+    fn values_may_end(&self) -> bool {
         self.expires_at.is_some() && !self.keeps_ends
     }
 

@@ -233,6 +233,7 @@
 
 mod call;
 mod clock;
+mod driver;
 mod error;
 mod fencing_token;
 #[cfg(feature = "http")]
@@ -258,11 +259,11 @@ pub mod testing;
 mod throttling;
 mod timestamp;
 mod transact;
-mod version;
 
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
 pub use error::{Error, Failure, IdempotencyError, InvalidValue, Source, UpdateError, VersionError};
+pub use fencepost_core::{Incarnation, ItemVersion, RetryPolicy, Version, Versioned};
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
@@ -271,13 +272,12 @@ pub use listing::{Cursor, Index, InvalidCursor, Listed, Page, PageStream, Pages,
 pub use names::Names;
 pub use number::Number;
 pub use protocol::item::{Attributes, Diff};
-pub use retry::{Deadline, RetryPolicy};
+pub use retry::Deadline;
 pub use store::Store;
 pub use table::{AttributePath, Bounds, Edit, Edited, Exists, Key, KeyPart, NotEdited, Record, Table};
 pub use throttling::ThrottlingLimit;
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads};
-pub use version::{Incarnation, ItemVersion, Version, Versioned};
 
 /// What the derive macro names. Not covered by semantic versioning.
 #[doc(hidden)]

@@ -9,16 +9,19 @@
 //! arrives twice, meets its own result or a newer instance. Both leave the row correct.
 
 use crate::call::Call;
+use crate::driver::attempt::{Applied, Attempt, Done, Next};
+use crate::driver::read_one;
+use crate::driver::rows::{KnownRow, Sending};
+use crate::driver::send::Address;
 use crate::error::{Failure, Source};
 use crate::layout::Deletes;
 use crate::protocol::condition::{self, ConditionalWrite, OrderedBy};
-use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, check_size, is_soon, size_of_item};
+use crate::protocol::row::{self, check_size, size_of_item};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
-use crate::timestamp::epoch_seconds;
 use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::{epoch_seconds, is_soon};
 use std::cmp::Ordering;
 use std::fmt;
 use std::time::Duration;
@@ -167,11 +170,9 @@ impl<T: LwwRecord> LwwTable<T> {
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<T>, Failure> {
-        let key = &key.into();
-        let (sender, name) = (self.table.sender(), &self.table.raw.name);
-        let key = Table::<T>::key_attributes(key)?;
-        let read = |timeout| sender.read(name, key.clone(), timeout);
-        let row = until_read(sender, &self.table.call(), read).await?;
+        let key = Table::<T>::key_attributes(&key.into())?;
+        let address = Address { table: self.table.raw.name.clone(), key };
+        let row = read_one(self.table.sender(), &self.table.call(), address).await?;
         row.as_ref().map(Stored::read).transpose()?.map_or(Ok(None), |stored| stored.live)
     }
 
@@ -226,15 +227,23 @@ impl<T: LwwRecord> LwwTable<T> {
     }
 
     async fn put(&self, write: ConditionalWrite) -> Result<Put<T>, Failure> {
-        let call = self.table.call();
-        let mut delivery = Delivery::new(self.table.sender(), &call);
-        let refusal = match delivery.write(&self.table.raw.name, &write).await? {
-            Ok(replaced) => return Ok(Put::Applied(replaced)),
-            Err(refusal) => refusal,
-        };
-        let (stored, pending) = refusal.read_row(Stored::read)?;
-        debug!(order = stored.order_key.order, name = stored.order_key.name, "refused by what stands there");
-        Ok(Put::Refused(stored, pending))
+        let (sender, call) = (self.table.sender(), self.table.call());
+        let address = Address { table: self.table.raw.name.clone(), key: Attributes::new() };
+        let row = KnownRow::new(String::new(), address, Table::<T>::LAYOUT);
+        let mut attempt = Attempt::new(vec![row], false, sender, &call);
+        let done = attempt.decided(sender, &call, |attempt| {
+            let Some(refused) = attempt.refused_by_row(Stored::read) else {
+                return Ok(Next::Send(Sending::repeating(write.clone()), None));
+            };
+            let (stored, pending) = refused?;
+            debug!(order = stored.order_key.order, name = stored.order_key.name, "refused by what stands there");
+            Ok(Next::Answer(Some((stored, pending))))
+        });
+        match done.await? {
+            Done::Applied(Applied { shown, .. }) => Ok(Put::Applied(shown)),
+            Done::Answered(Some((stored, pending))) => Ok(Put::Refused(stored, pending)),
+            Done::Answered(None) => Ok(Put::Applied(None)),
+        }
     }
 }
 

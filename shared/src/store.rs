@@ -2,10 +2,11 @@
 
 use crate::call::Call;
 use crate::clock::{Clock, Rng};
-use crate::protocol::send::Sender;
-use crate::retry::{Deadline, RetryPolicy};
+use crate::driver::send::Sender;
+use crate::retry::Deadline;
 use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::Client;
+use fencepost_core::RetryPolicy;
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;

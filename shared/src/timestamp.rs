@@ -74,11 +74,6 @@ impl Timestamp {
     }
 }
 
-/// Whole seconds since 1970, the unit of TTL. 0 before 1970.
-pub(crate) fn epoch_seconds(time: SystemTime) -> u64 {
-    time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
 /// Whole milliseconds since 1970. 0 before 1970.
 pub(crate) fn epoch_millis(time: SystemTime) -> u64 {
     millis(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())

@@ -2,7 +2,8 @@
 
 use super::accounts::{Account, TABLE, add_one, balance, change, engine, rival};
 use crate::harness::clients::{
-    Line, Silent, Way, client_by_script, client_that, client_whose, client_without_answers, error, lost,
+    Line, Silent, Way, client_by_script, client_that, client_whose, client_whose_first_write, client_without_answers,
+    error, lost,
 };
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
@@ -15,7 +16,7 @@ use serde_json::json;
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
@@ -182,22 +183,42 @@ async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     assert_eq!(engine.take_counts(), (0, 0));
 }
 
-/// The looks at the wall clock until the first send has left.
-const FIRST_SEND: u32 = 4;
+/// How often a create looks at the wall clock until its first send is due. The next look is that before it leaves.
+const LOOKS_UNTIL_A_SEND_IS_DUE: u32 = 5;
 
-/// The wall clock of a machine that sleeps after so many looks at it. The window takes one look, the write one, and
-/// each send two: before its signing and after it.
+/// The wall clock of a machine that sleeps after so many looks at it.
 fn asleep_after(most: u32) -> impl Fn() -> SystemTime {
     let looks = AtomicU32::new(0);
     let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
     move || start + Duration::from_mins(5) * u32::from(looks.fetch_add(1, Relaxed) >= most)
 }
 
+/// The wall clock of a machine that sleeps for five minutes once it is told so.
+fn sleeps_when_told(is_told: &Arc<AtomicBool>) -> impl Fn() -> SystemTime + use<> {
+    let (is_told, start) = (Arc::clone(is_told), SystemTime::UNIX_EPOCH + Duration::from_hours(500_000));
+    move || start + Duration::from_mins(5) * u32::from(is_told.load(Relaxed))
+}
+
+/// A client whose process sleeps when its first write has been sent, which is then answered like this.
+fn client_that_sleeps(
+    engine: &Engine,
+    answer: impl Fn(String) -> (u16, String) + Send + Sync + 'static,
+) -> (Client, Arc<AtomicBool>) {
+    let sleeps = Arc::new(AtomicBool::new(false));
+    let asleep = Arc::clone(&sleeps);
+    let client = client_whose_first_write(engine, move |engine, operation, body| {
+        asleep.store(true, Relaxed);
+        let (status, body) = engine.answer(operation, body);
+        if status == 200 { answer(body) } else { (status, body) }
+    });
+    (client, sleeps)
+}
+
 /// The process stands still while a send is signed. Its copies would live longer than others count with.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_leave() {
     let engine = engine();
-    let table = store(&engine.client(), asleep_after(3), || 7).table(TABLE);
+    let table = store(&engine.client(), asleep_after(LOOKS_UNTIL_A_SEND_IS_DUE), || 7).table(TABLE);
     let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, Error::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 0), "nothing was sent");
@@ -207,7 +228,8 @@ async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_l
 #[tokio::test(start_paused = true)]
 async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
-    let store = store(&client_by_script(&engine, &[LOST]), asleep_after(FIRST_SEND), || 7);
+    let (client, sleeps) = client_that_sleeps(&engine, |_| lost());
+    let store = store(&client, sleeps_when_told(&sleeps), || 7);
     let table = store.table(TABLE);
     let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
@@ -220,7 +242,8 @@ async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
     let engine = engine();
     let key = Key::from("a-1");
     Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }).await.expect("a free key");
-    let table: Table<Account> = store(&engine.client(), asleep_after(FIRST_SEND), || 7).table(TABLE);
+    let (client, sleeps) = client_that_sleeps(&engine, |body| (200, body));
+    let table: Table<Account> = store(&client, sleeps_when_told(&sleeps), || 7).table(TABLE);
     let decide = |account: &Account| {
         rival(&engine, "a-1");
         add_one(account)
@@ -259,7 +282,7 @@ async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
 pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpClient) {
     let config = engine().client().config().to_builder();
     let config = config.endpoint_url(endpoint).http_client(http_client).build();
-    let asleep = store(&Client::from_conf(config), asleep_after(FIRST_SEND), || 7);
+    let asleep = store(&Client::from_conf(config), asleep_after(LOOKS_UNTIL_A_SEND_IS_DUE + 1), || 7);
     let mut policy = RetryPolicy::default();
     let long = Duration::from_mins(1);
     (policy.hedge_after, policy.send_limit) = (long, long);

@@ -304,9 +304,9 @@ mod tests {
         let (mut parts, _) = request(Body::empty()).into_parts();
         parts.headers.insert("if-none-match", http::HeaderValue::from_static("\"a"));
         let state = &();
-        let read = Preconditions::<crate::version::ItemVersion>::from_request_parts(&mut parts, state).await;
+        let read = Preconditions::<fencepost_core::ItemVersion>::from_request_parts(&mut parts, state).await;
         assert_eq!(read.expect_err("refused").code(), "invalid_if_none_match");
-        let change = IfMatch::<crate::version::ItemVersion>::from_request_parts(&mut parts, state).await;
+        let change = IfMatch::<fencepost_core::ItemVersion>::from_request_parts(&mut parts, state).await;
         assert_eq!(change.expect_err("refused").code(), "invalid_if_none_match");
         assert_eq!(IdempotencyKey::from_request_parts(&mut parts, state).await.ok(), Some(IdempotencyKey(None)));
         parts.headers.insert("idempotency-key", http::HeaderValue::from_static("a b"));

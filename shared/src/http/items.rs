@@ -11,7 +11,7 @@ use crate::listing::Query;
 use crate::table::{Edit, Exists, Key, Record, Table};
 use crate::timestamp::Timestamp;
 use crate::transact::Reads;
-use crate::version::{ItemVersion, Versioned};
+use fencepost_core::{ItemVersion, Versioned};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;

@@ -4,7 +4,7 @@ use super::problem::Problem;
 use super::request::Request;
 use super::response::Response;
 use super::validator::Validator;
-use crate::version::ItemVersion;
+use fencepost_core::ItemVersion;
 use serde::Serialize;
 
 /// The state of an item demanded by a change.
@@ -183,7 +183,7 @@ impl Request {
 mod tests {
     use super::*;
     use crate::lease::LeaseVersion;
-    use crate::version::{Incarnation, ItemVersion, Version};
+    use fencepost_core::{Incarnation, ItemVersion, Version};
 
     fn at(version: u64) -> ItemVersion {
         let version = Version::new(version).expect("small");

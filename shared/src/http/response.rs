@@ -1,7 +1,7 @@
 //! [`Response`]: an answer for any transport. It can be stored and sent again.
 
 use super::validator::Validator;
-use crate::version::Version;
+use fencepost_core::Version;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 
@@ -212,7 +212,7 @@ impl Response {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::version::{Incarnation, ItemVersion, Version};
+    use fencepost_core::{Incarnation, ItemVersion, Version};
     use serde_json::Value;
 
     fn at(version: u64) -> ItemVersion {

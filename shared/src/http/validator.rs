@@ -1,9 +1,9 @@
 //! [`Validator`]: the state of an item in an `ETag` (RFC 9110, section 8.8).
 
 use crate::lease::LeaseVersion;
-use crate::version::{Incarnation, ItemVersion, Version};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fencepost_core::{Incarnation, ItemVersion, Version};
 
 /// A validator (RFC 9110, section 8.8): one state of one item, which its `ETag` tells from others.
 pub trait Validator: Copy + PartialEq {

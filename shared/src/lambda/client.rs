@@ -5,7 +5,7 @@
 //! [`Store::new`](crate::Store::new).
 
 use super::https::https_client;
-use crate::protocol::send::{Guard, framework};
+use crate::driver::send::{Guard, framework};
 use aws_config::environment::EnvironmentVariableCredentialsProvider;
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_dynamodb::Client;

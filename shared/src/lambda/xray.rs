@@ -5,7 +5,7 @@
 //! <https://docs.aws.amazon.com/xray/latest/devguide/xray-api-segmentdocuments.html>
 
 use crate::clock::{Clock, Rng};
-use crate::protocol::send::SEND_TARGET;
+use crate::driver::send::SEND_TARGET;
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 use std::net::{SocketAddr, UdpSocket};

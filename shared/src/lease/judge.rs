@@ -2,9 +2,9 @@
 
 use super::row::StoredLease;
 use crate::protocol::condition::LeaseTimes;
-use crate::protocol::judge::Verdict;
 use crate::timestamp::{epoch_millis, millis};
-use crate::version::Version;
+use fencepost_core::Verdict;
+use fencepost_core::Version;
 use std::time::{Duration, SystemTime};
 
 impl LeaseTimes {

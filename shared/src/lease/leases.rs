@@ -4,18 +4,21 @@ use super::judge::{AfterAcquire, judge_acquire};
 use super::row::{Acquired, Lease, LeaseHeld, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
+use crate::driver::attempt::{Applied, Attempt, Done, Next};
+use crate::driver::read_one;
+use crate::driver::rows::{KnownRow, LEASES, Sending};
+use crate::driver::send::{Address, Sender};
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
 use crate::protocol::condition::{self, LeaseTimes};
-use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::Attributes;
-use crate::protocol::send::Sender;
 use crate::retry::DualClockDeadline;
 use crate::store::Store;
 use crate::table::Key;
 use crate::table::handle::invalid;
-use crate::timestamp::{Timestamp, epoch_millis, epoch_seconds, millis};
+use crate::timestamp::{Timestamp, epoch_millis, millis};
+use fencepost_core::epoch_seconds;
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -91,9 +94,8 @@ impl Leases {
     /// # Errors
     /// See [`Failure`].
     pub async fn stored(&self, key: &str) -> Result<Option<StoredLease>, Failure> {
-        let key = key_of(key)?;
-        let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
-        let row = until_read(self.sender(), &self.store.call(), read).await?;
+        let address = Address { table: self.name.clone(), key: key_of(key)? };
+        let row = read_one(self.sender(), &self.store.call(), address).await?;
         row.as_ref().map(StoredLease::read).transpose()
     }
 
@@ -158,13 +160,20 @@ impl Leases {
         let until = DualClockDeadline::within(terms.length(), now);
         let times = LeaseTimes::at(now, terms.length(), self.clock_skew);
         let write = condition::acquire(key, holder, (id, once), times, Self::purge_at(now));
-        let mut delivery = Delivery::new(self.sender(), call);
-        let (stored, pending) = match delivery.write(&self.name, &write).await? {
-            Ok(row) => {
-                return Ok(Acquired::New(self.lease(key, read_returned(row)?, until)));
-            }
+        let mut attempt = self.change(key, call);
+        let done = attempt.decided(self.sender(), call, |attempt| {
             // A lease without a row is free. So it cannot refuse.
-            Err(refusal) => refusal.read_row(StoredLease::read)?,
+            Ok(match attempt.refused_by_row(StoredLease::read) {
+                None => Next::Send(Sending::repeating(write.clone()), None),
+                Some(refused) => Next::Answer(Some(refused?)),
+            })
+        });
+        let (stored, pending) = match done.await? {
+            Done::Answered(Some(refused)) => refused,
+            Done::Applied(Applied { shown, .. }) => {
+                return Ok(Acquired::New(self.lease(key, read_returned(shown)?, until)));
+            }
+            Done::Answered(None) => return Err(corrupt("nothing was decided").into()),
         };
         match judge_acquire(&stored, id, times.expires_at, pending.is_some()) {
             AfterAcquire::Mine => Ok(Acquired::New(self.lease(key, stored, until))),
@@ -178,6 +187,12 @@ impl Leases {
                 Err(Failure::OutcomeUnknown { source }.into())
             }
         }
+    }
+
+    /// A change of the lease with this key.
+    pub(super) fn change(&self, key: &str, call: &Call) -> Attempt {
+        let address = Address { table: self.name.clone(), key: condition::lease_key(key) };
+        Attempt::new(vec![KnownRow::new(String::new(), address, &LEASES)], false, self.sender(), call)
     }
 
     pub(super) fn new_acquire_id(&self) -> Vec<u8> {

@@ -5,12 +5,13 @@ use super::leases::{Leases, corrupt, read_returned};
 use super::row::{Lease, LeaseLost, NotHeldAt, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
+use crate::driver::attempt::{Applied, Done, Next};
+use crate::driver::rows::Sending;
 use crate::error::{Error, Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::protocol::condition::{self, LeaseTimes};
-use crate::protocol::deliver::Delivery;
-use crate::protocol::settle::{After, Facts, after};
 use crate::retry::DualClockDeadline;
+use fencepost_core::{After, Facts, after};
 
 impl Leases {
     /// Renews the lease from now on. Sends one request.
@@ -45,9 +46,9 @@ impl Leases {
             let conflict = |stored: &StoredLease| Some(NotHeldAt::Conflict(stored.clone()));
             return self.renew_token(token, at, terms, conflict, call).await;
         }
-        let stored = under(token, self.in_call(call).stored(token.lease_key()).await?).map_err(refused)?;
+        let stored = under(token, self.in_call(call).stored(token.lease_key()).await?).map_err(refused_as)?;
         if stored.holder.is_none() {
-            return Err(refused(LeaseLost::Fenced));
+            return Err(refused_as(LeaseLost::Fenced));
         }
         self.renew_token(token, stored.renewals, terms, follow, call).await
     }
@@ -62,41 +63,50 @@ impl Leases {
         conflict: impl Fn(&StoredLease) -> Option<R>,
         call: &Call,
     ) -> Result<Lease, Error<R>> {
-        let mut delivery = Delivery::new(self.sender(), call);
+        let mut attempt = self.change(&token.key, call);
         // An earlier renewal of this call. It may have been applied before another renewal followed it.
         let mut earlier: Option<Source> = None;
-        loop {
+        let mut last = None;
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            let refused = attempt.refused_by(StoredLease::read);
+            if let (Some(refused), Some((expires_at, until))) = (refused, last) {
+                let (stored, pending) = refused?;
+                let stored = match under(token, stored) {
+                    Ok(stored) if stored.holder.is_some() => stored,
+                    lost => return Ok(Next::Answer(Err(refused_as(lost.err().unwrap_or(LeaseLost::Fenced))))),
+                };
+                let facts = Facts { is_pending: pending.is_some(), ..Facts::default() };
+                let pending = match after(judge_renewal(&stored, at, expires_at), facts) {
+                    After::Landed(_) => return Ok(Next::Answer(Ok((Some(stored), until)))),
+                    After::NotApplied => None,
+                    _ => pending,
+                };
+                if let Some(conflict) = conflict(&stored) {
+                    return match pending {
+                        Some(source) => Err(Failure::OutcomeUnknown { source }),
+                        None => Ok(Next::Answer(Err(Error::Refused(conflict)))),
+                    };
+                }
+                if let Some(source) = pending {
+                    earlier = Some(source);
+                }
+                attempt.lost_race(stored.renewals.saturating_sub(at));
+                at = stored.renewals;
+            }
             let now = self.now();
             let until = DualClockDeadline::within(terms.length(), now);
             let LeaseTimes { expires_at, .. } = LeaseTimes::at(now, terms.length(), self.clock_skew());
+            last = Some((expires_at, until));
             let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
-            let refusal = match delivery.write(&self.name, &write).await {
-                Ok(Ok(row)) => return Ok(self.lease(&token.key, read_returned(row)?, until)),
-                Ok(Err(refusal)) => refusal,
-                Err(failure) => return Err(unless_unknown(failure, earlier).into()),
-            };
-            let read = refusal.read(StoredLease::read);
-            let (stored, pending) = read.map_err(|failure| unless_unknown(failure, earlier.take()))?;
-            let stored = under(token, stored).map_err(refused)?;
-            if stored.holder.is_none() {
-                return Err(refused(LeaseLost::Fenced));
-            }
-            let facts = Facts { is_pending: pending.is_some(), ..Facts::default() };
-            let pending = match after(judge_renewal(&stored, at, expires_at), facts) {
-                After::Landed(_) => return Ok(self.lease(&token.key, stored, until)),
-                After::NotApplied => None,
-                _ => pending,
-            };
-            if let Some(conflict) = conflict(&stored) {
-                return Err(match pending {
-                    Some(source) => Error::Failed(Failure::OutcomeUnknown { source }),
-                    None => Error::Refused(conflict),
-                });
-            }
-            earlier = pending.or(earlier);
-            delivery.conflict(stored.renewals.saturating_sub(at));
-            at = stored.renewals;
-        }
+            Ok(Next::Send(Sending::repeating(write), Ok((None, until))))
+        });
+        let (stored, until) = match done.await {
+            Ok(Done::Answered(told)) => told?,
+            Ok(Done::Applied(Applied { answer, shown, .. })) => (Some(read_returned(shown)?), answer?.1),
+            Err(failure) => return Err(unless_unknown(failure, earlier).into()),
+        };
+        let stored = stored.ok_or_else(|| corrupt("nothing was decided"))?;
+        Ok(self.lease(&token.key, stored, until))
     }
 
     /// Releases the lease. Sends one request. The row keeps the token.
@@ -121,9 +131,14 @@ impl Leases {
     pub async fn release_at(&self, token: &FencingToken, at: Option<u64>) -> Result<(), Error<NotHeldAt>> {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
         let call = self.store().call();
-        let mut delivery = Delivery::new(self.sender(), &call);
-        let Err(refusal) = delivery.write(&self.name, &write).await? else { return Ok(()) };
-        let (stored, pending) = refusal.read(StoredLease::read)?;
+        let mut attempt = self.change(&token.key, &call);
+        let done = attempt.decided(self.sender(), &call, |attempt| {
+            Ok(match attempt.refused_by(StoredLease::read) {
+                None => Next::Send(Sending::repeating(write.clone()), None),
+                Some(refused) => Next::Answer(Some(refused?)),
+            })
+        });
+        let Done::Answered(Some((stored, pending))) = done.await? else { return Ok(()) };
         match (under(token, stored), pending) {
             // The release may have been applied before another holder acquired the lease.
             (Err(LeaseLost::Fenced), Some(source)) => Err(Failure::OutcomeUnknown { source }.into()),
@@ -131,7 +146,7 @@ impl Leases {
             (Ok(stored), Some(source)) if at.is_some_and(|at| stored.renewals < at) => {
                 Err(Failure::OutcomeUnknown { source }.into())
             }
-            (Err(lost), _) => Err(refused(lost)),
+            (Err(lost), _) => Err(refused_as(lost)),
             (Ok(stored), _) => Err(Error::Refused(NotHeldAt::Conflict(stored))),
         }
     }
@@ -142,7 +157,7 @@ fn follow<R>(_: &StoredLease) -> Option<R> {
     None
 }
 
-fn refused<R: From<LeaseLost>>(lost: LeaseLost) -> Error<R> {
+fn refused_as<R: From<LeaseLost>>(lost: LeaseLost) -> Error<R> {
     Error::Refused(lost.into())
 }
 

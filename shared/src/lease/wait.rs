@@ -4,7 +4,8 @@ use super::leases::Leases;
 use super::row::{Acquired, Lease, LeaseHeld};
 use super::terms::LeaseTerms;
 use crate::error::Error;
-use crate::retry::{Deadline, MIN_SEND_TIME, fraction};
+use crate::retry::Deadline;
+use fencepost_core::{MIN_SEND_TIME, fraction};
 use std::time::Duration;
 
 /// The part of a lease length over which waiting callers are spread after the end of the lease: a twentieth.

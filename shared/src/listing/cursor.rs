@@ -1,8 +1,8 @@
 //! [`Cursor`]: where a listing goes on.
 
+use crate::driver::send::PageRequest;
 use crate::protocol::condition::key_condition;
 use crate::protocol::item::Attributes;
-use crate::protocol::send::PageRequest;
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine;

@@ -2,14 +2,14 @@
 
 use super::cursor::{Cursor, InvalidCursor};
 use super::query::Query;
+use crate::driver::read_page;
+use crate::driver::send::{PageRequest, ReadRows, is_malformed_query};
 use crate::error::{Error, Failure};
 use crate::layout::Layout;
-use crate::protocol::deliver::until_read;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::{PageRequest, ReadRows, is_malformed_query};
 use crate::table::{Key, Record, Table};
-use crate::version::{ItemVersion, Version, Versioned};
+use fencepost_core::{ItemVersion, Version, Versioned};
 use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
@@ -122,14 +122,17 @@ impl<T: Record> Pages<T> {
         };
         let mut items = Vec::new();
         for _ in 0..READS_PER_PAGE {
-            let read = |timeout| query.store.sender().query(&request, timeout);
-            let rows = until_read(query.store.sender(), call, read).await.map_err(|failure| match failure {
-                // The digest is right, but the parts do not fit the key: the cursor is made up.
-                Failure::Rejected { source } if begins_by_cursor && is_malformed_query(&source) => {
-                    Error::Refused(InvalidCursor)
-                }
-                failure => failure.into(),
-            })?;
+            let sender = query.store.sender();
+            let rows =
+                read_page(sender, call, &|leave| Box::pin(sender.query(&request, leave))).await.map_err(|failure| {
+                    match failure {
+                        // The digest is right, but the parts do not fit the key: the cursor is made up.
+                        Failure::Rejected { source } if begins_by_cursor && is_malformed_query(&source) => {
+                            Error::Refused(InvalidCursor)
+                        }
+                        failure => failure.into(),
+                    }
+                })?;
             request.after = query.take(rows, &mut items)?;
             if query.limit.is_none_or(|limit| items.len() >= usize::from(limit)) || request.after.is_none() {
                 break;

@@ -3,14 +3,14 @@
 use super::explain::{Explanation, Kind, explain_in, kind_of};
 use super::write::{Found, Task, Written};
 use crate::call::Call;
+use crate::driver::read_page;
 use crate::error::{Error, Failure, Source};
 use crate::layout::{Layout, Settings};
 use crate::listing::pages::Position;
-use crate::protocol::deliver::until_read;
 use crate::protocol::item::{Attributes, size_of_attributes};
 use crate::retry::Deadline;
 use crate::store::Store;
-use crate::timestamp::epoch_seconds;
+use fencepost_core::epoch_seconds;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -176,8 +176,8 @@ impl Run {
         let (sender, call) = (self.store.sender(), Call::new(Deadline::within(PATIENCE)));
         // A row of 4 KB takes a unit.
         let limit = self.units_per_second.map(|units| i32::try_from(units.get()).unwrap_or(i32::MAX));
-        let scan = |timeout| sender.scan(&self.table, after.clone(), limit, timeout);
-        let (rows, last) = until_read(sender, &call, scan).await?;
+        let (rows, last) =
+            read_page(sender, &call, &|leave| Box::pin(sender.scan(&self.table, after.clone(), limit, leave))).await?;
         let layout = self.task.layout(self.layout);
         self.check_kinds(&rows, layout).map_err(Error::Refused)?;
         let now = self.store.now();

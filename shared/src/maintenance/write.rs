@@ -2,17 +2,19 @@
 
 use super::explain::{Kind, kind_of};
 use crate::call::Call;
+use crate::driver::attempt::{Applied, Attempt, Done, Next};
+use crate::driver::rows::{KnownRow, Sending};
+use crate::driver::send::Address;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout, Settings};
 use crate::protocol::condition::{self, ConditionalWrite, Stamp};
-use crate::protocol::deliver::Delivery;
 use crate::protocol::item::Attributes;
-use crate::protocol::memory::WriteId;
 use crate::protocol::row::Row;
 use crate::retry::Deadline;
 use crate::store::Store;
-use crate::timestamp::epoch_seconds;
-use crate::version::Version;
+use fencepost_core::Version;
+use fencepost_core::WriteId;
+use fencepost_core::epoch_seconds;
 use std::time::Duration;
 
 /// How long one row is written to, before the run ends with a failure.
@@ -40,7 +42,7 @@ pub enum Task {
     Restamp,
 }
 
-#[derive(Default)]
+#[derive(Clone, Copy, Default)]
 pub(super) struct Written {
     applied: bool,
     changed: bool,
@@ -95,38 +97,45 @@ impl Task {
     ) -> Result<Written, Failure> {
         let (sender, call) = (store.sender(), Call::new(Deadline::within(PATIENCE)));
         let mut ids = Vec::new();
-        let mut delivery = Delivery::new(sender, &call);
-        let (mut row, mut done) = (row, Written::default());
-        loop {
-            let now = epoch_seconds(sender.clock.now());
+        let (mut row, mut so_far) = (row, Written::default());
+        let address = Address { table: table.to_owned(), key: key.clone() };
+        let mut attempt = Attempt::new(vec![KnownRow::new(String::new(), address, &ANY)], false, sender, &call);
+        let done = attempt.decided(sender, &call, |attempt| {
+            let now = epoch_seconds(attempt.now);
+            if let Some(refused) = attempt.refused_by(|row| Ok(row.clone())) {
+                let (attributes, pending) = refused?;
+                let Some(attributes) = attributes else {
+                    // A row that is gone after a lost answer to its removal is taken for removed by this run.
+                    let applied = self == Task::Sweep && pending.is_some();
+                    return Ok(Next::Answer(Written { applied, removed: !applied, ..so_far }));
+                };
+                let (kind, now_there) = kind_of(&attributes, *layout);
+                let Ok(now_there) = now_there else { return Ok(Next::Answer(Written { changed: true, ..so_far })) };
+                if ids.contains(&now_there.at.incarnation) {
+                    return Ok(Next::Answer(Written { applied: true, ..so_far }));
+                }
+                so_far.changed = true;
+                if !self.is_for(kind, &now_there, now) {
+                    return Ok(Next::Answer(so_far));
+                }
+                attempt.lost_race(now_there.at.version.get().saturating_sub(row.at.version.get()));
+                row = now_there;
+            }
             let id = WriteId::from_random(sender.rng.next_u64());
             ids.push(id.as_incarnation());
             let Some(write) = self.write(layout, key.clone(), &row, id, now) else {
                 return Err(Failure::Rejected { source: "the names of the attributes are too long".into() });
             };
-            let Err(refusal) = delivery.write(table, &write).await? else {
-                return Ok(Written { applied: true, ..done });
-            };
-            let Some(attributes) = refusal.by else {
-                // A row that is gone after a lost answer to its removal is taken for removed by this run.
-                let applied = self == Task::Sweep && refusal.pending.is_some();
-                return Ok(Written { applied, removed: !applied, ..done });
-            };
-            let (kind, now_there) = kind_of(&attributes, *layout);
-            let Ok(now_there) = now_there else { return Ok(Written { changed: true, ..done }) };
-            if ids.contains(&now_there.at.incarnation) {
-                return Ok(Written { applied: true, ..done });
-            }
-            done.changed = true;
-            if !self.is_for(kind, &now_there, now) {
-                return Ok(done);
-            }
-            let behind = now_there.at.version.get().saturating_sub(row.at.version.get());
-            row = now_there;
-            delivery.conflict(behind);
+            Ok(Next::Send(Sending::repeating(write), Written { applied: true, ..so_far }))
+        });
+        match done.await? {
+            Done::Answered(written) | Done::Applied(Applied { answer: written, .. }) => Ok(written),
         }
     }
 }
+
+/// A table of any rows. The machine looks at none of them.
+static ANY: Layout = Layout::of_key("key");
 
 /// The findings and changes of a [`Run`](super::Run) so far.
 ///

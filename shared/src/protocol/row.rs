@@ -4,19 +4,14 @@ use crate::error::Failure;
 use crate::layout::{Deletes, Layout, Settings};
 use crate::names::Names;
 use crate::protocol::item::{Attributes, digest, size_of_attributes};
-use crate::protocol::judge::{SeenRow, is_fenced};
-use crate::protocol::memory::{Memory, Trace, WriteId};
-use crate::timestamp::epoch_seconds;
-use crate::version::{Incarnation, ItemVersion, Version};
 use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::epoch_seconds;
+use fencepost_core::{Incarnation, ItemVersion, Version};
+use fencepost_core::{Memory, Trace, WriteId};
+use fencepost_core::{SeenRow, is_fenced};
 use std::collections::HashMap;
-use std::time::{Duration, SystemTime};
-
-/// If TTL or a sweep may remove a row within this time, the row proves nothing about a create with a lost answer,
-/// because a late copy could find the key free. A signature lives for 5 minutes from its date. Three clocks may be off
-/// by less than 5 minutes each: the signer's was ahead, the judge's is behind, the sweeper's is ahead.
-const PURGE_MARGIN: Duration = Duration::from_mins(20);
+use std::time::SystemTime;
 
 /// A row from a read or a refusal.
 ///
@@ -126,11 +121,6 @@ fn ends_at(layout: &Layout, attributes: &Attributes, version: Version) -> Option
     let name = if is_tombstone { Some(layout.names.purge_at) } else { None };
     let time = |name: Option<&str>| attributes.get(name?).and_then(read_number);
     time(name).or_else(|| time(layout.expires_at))
-}
-
-/// Whether TTL may remove a row at this time (epoch seconds) while a request can still arrive.
-pub fn is_soon(purge_at: Option<u64>, now: SystemTime) -> bool {
-    purge_at.is_some_and(|seconds| seconds <= epoch_seconds(now + PURGE_MARGIN))
 }
 
 fn malformed(name: &str) -> Failure {
@@ -381,14 +371,5 @@ mod tests {
             }
         }
         assert!(check_size(405_505, 405_505).is_ok() && check_size(405_506, 405_505).is_err());
-    }
-
-    #[test]
-    fn a_row_vanishes_soon_if_its_end_comes_before_the_margin_is_over() {
-        let now = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
-        let margin = epoch_seconds(now + PURGE_MARGIN);
-        for (purge_at, soon) in [(None, false), (Some(margin + 1), false), (Some(margin), true), (Some(0), true)] {
-            assert_eq!(is_soon(purge_at, now), soon, "{purge_at:?}");
-        }
     }
 }

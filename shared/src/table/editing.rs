@@ -1,23 +1,22 @@
 //! [`Table::edit`]: sends an edit until its outcome is proved. Moves its window forward, and burns an unproved edit.
 
-use super::commit::RowChange;
+use super::commit::Answer;
 use super::edit::{Edit, Edited};
-use super::handle::Table;
+use super::handle::{RawTable, Table};
 use super::key::Key;
-use super::prepare::{Prepared, Write};
+use super::prepare::Write;
 use super::record::Record;
 use super::room::{Room, room};
 use super::stand::Stand;
-use crate::call::Call;
+use crate::driver::attempt::{Attempt, Done, Next};
+use crate::driver::rows::{Known, Sending};
+use crate::driver::seen_rows::size_of_crowd;
 use crate::error::{Failure, UpdateError};
 use crate::protocol::condition::{Clauses, Demand};
-use crate::protocol::item::Attributes;
-use crate::protocol::memory::UNSEEN_IDS;
 use crate::protocol::row::Row;
-use crate::protocol::seen_rows::size_of_crowd;
-use crate::protocol::settle::is_in_window;
-use crate::version::{ItemVersion, Versioned};
+use fencepost_core::{ItemVersion, Role, SentWrite, UNSEEN_IDS, Versioned, WriteId, is_in_window};
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, mem};
 
 /// Why an item refused an edit. Nothing was written. Each holds the item.
@@ -90,25 +89,45 @@ impl<T: Record> Table<T> {
     /// the edit, and holds the item. [`UpdateError::Failed`]: see [`Failure`].
     pub async fn edit(&self, key: impl Into<Key>, edit: &Edit) -> Result<Edited<T>, UpdateError<NotEdited<T>>> {
         let call = &self.call();
-        let mut change = self.edit_change(key, edit, call)?;
-        let told = async {
-            let (stand, row) = match change.run().await? {
-                Ran::Edited(at, row) => return Ok(Ok(Self::edited(at, row))),
-                Ran::NotFound => return Ok(Err(UpdateError::NotFound)),
-                Ran::Refused(stand, row) => (stand, row),
-            };
-            let Some(current) = Self::decode(&row)?.map(Box::new) else { return Ok(Err(UpdateError::NotFound)) };
-            let reason = if stand == Stand::Takes { edit.reason(&row.attributes) } else { Some(stand) };
-            Ok(Err(UpdateError::Refused(match reason {
-                Some(Stand::NotANumber) => NotEdited::NotANumber(current),
-                Some(Stand::OutOfRange) => NotEdited::OutOfRange(current),
-                Some(Stand::NotAsDemanded) => NotEdited::NotAsDemanded(current),
-                Some(Stand::Unchanged) => NotEdited::Unchanged(current),
-                Some(Stand::WindowPassed | Stand::Takes) | None => NotEdited::ConditionFailed(current),
-            })))
-        }
-        .await;
-        change.change.end(told).await
+        let (mut attempt, mut editing) = self.editing(key, edit)?;
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            Ok(match editing.next(attempt)? {
+                Go::Send(sending) => Next::Send(sending, Ok(())),
+                Go::Read => Next::Read(vec![0]),
+                Go::Wait(bound) => Next::Wait(bound),
+                Go::NotFound => Next::Answer(Err(UpdateError::NotFound)),
+                Go::Refused(stand, row) => Next::Answer(Err(Self::not_edited(edit, stand, &row)?)),
+            })
+        });
+        let applied = match done.await? {
+            Done::Answered(told) => return told.and(Err(UpdateError::NotFound)),
+            Done::Applied(applied) => applied,
+        };
+        let (told, at, row) = Self::applied(applied)?;
+        let row = match row {
+            Some(row) => Some(row),
+            // A transaction shows no row. The edit was applied. Only the item is not known.
+            None if self.raw.layout.demands_values() => {
+                let key = &attempt.rows[0].address.key;
+                (self.raw.observe(key, call).await)
+                    .map_err(|failure| Failure::OutcomeUnknown { source: failure.into() })?
+            }
+            None => None,
+        };
+        editing.remember(&attempt, row.as_ref());
+        told.map(|()| Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) })
+    }
+
+    fn not_edited(edit: &Edit, stand: Stand, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {
+        let Some(current) = Self::decode(row)?.map(Box::new) else { return Ok(UpdateError::NotFound) };
+        let reason = if stand == Stand::Takes { edit.reason(&row.attributes) } else { Some(stand) };
+        Ok(UpdateError::Refused(match reason {
+            Some(Stand::NotANumber) => NotEdited::NotANumber(current),
+            Some(Stand::OutOfRange) => NotEdited::OutOfRange(current),
+            Some(Stand::NotAsDemanded) => NotEdited::NotAsDemanded(current),
+            Some(Stand::Unchanged) => NotEdited::Unchanged(current),
+            Some(Stand::WindowPassed | Stand::Takes) | None => NotEdited::ConditionFailed(current),
+        }))
     }
 
     /// Edits like [`Table::edit`]. If the item refuses the edit, changes it by the decision instead, like
@@ -123,38 +142,37 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let call = &self.call();
-        let mut change = self.edit_change(key, edit, call)?;
-        change.change.gives_way = true;
-        let told = async {
-            match change.run().await? {
-                Ran::Edited(at, row) => Ok(Self::edited(at, row).item.ok_or(UpdateError::NotFound)),
-                Ran::NotFound => Ok(Err(UpdateError::NotFound)),
-                // The update is the same change. It burns the edit, if a late copy of it may still be applied.
-                Ran::Refused(_, row) => {
-                    change.change.gives_way = false;
-                    self.update_from(Self::live(Some(row))?, None, &mut change.change, decide).await
+        let (mut attempt, mut editing) = self.editing(key, edit)?;
+        editing.gives_way = true;
+        let mut is_updating = false;
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            if !is_updating {
+                match editing.next(attempt)? {
+                    Go::Send(sending) => return Ok(Next::Send(sending, Answer::Shown)),
+                    Go::Read => return Ok(Next::Read(vec![0])),
+                    Go::Wait(bound) => return Ok(Next::Wait(bound)),
+                    Go::NotFound => return Ok(Next::Answer(Answer::Told(Err(UpdateError::NotFound)))),
+                    // The update is the same change. It burns the edit, if a late copy of it may still be applied.
+                    Go::Refused(_, row) => attempt.rows[0].known = Known::Row(row),
                 }
+                is_updating = true;
             }
-        }
-        .await;
-        change.change.end(told).await
+            self.updated(attempt, &decide)
+        });
+        let done = done.await?;
+        self.told(done, |row| editing.remember(&attempt, row))?.ok_or(UpdateError::NotFound)
     }
 
-    fn edit_change<'a>(
-        &'a self,
-        key: impl Into<Key>,
-        edit: &'a Edit,
-        call: &'a Call,
-    ) -> Result<EditChange<'a>, Failure> {
+    fn editing<'a>(&'a self, key: impl Into<Key>, edit: &'a Edit) -> Result<(Attempt, Editing<'a>), Failure> {
         edit.resolve(Self::LAYOUT, None)?; // An invalid edit sends nothing, not even a read.
+        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, &self.call());
+        attempt.rows[0].is_read_first = false;
+        attempt.rows[0].remembers_items = false; // It remembers rows by itself, also without their items.
         let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
-        let change = self.change(key, call)?;
-        Ok(EditChange { edit, decodes, call, change, pauses: 0, is_stale: false, crowd: None })
-    }
-
-    /// The answer to an edit with the new version `at`, by the row that shows it.
-    fn edited(at: ItemVersion, row: Option<Row>) -> Edited<T> {
-        Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) }
+        let table = &self.raw;
+        let editing =
+            Editing { edit, table, decodes, gives_way: false, sent: None, pauses: 0, is_stale: false, crowd: None };
+        Ok((attempt, editing))
     }
 }
 
@@ -162,20 +180,25 @@ impl<T: Record> Table<T> {
 /// attributes if they were not kept.
 type Sight = (ItemVersion, Option<Arc<Row>>);
 
-/// The outcome of an edit that did not fail.
-enum Ran {
-    /// It made this version. Holds the row that shows it, if it can be read.
-    Edited(ItemVersion, Option<Row>),
+/// What follows for an edit.
+enum Go {
+    Send(Sending),
+    Read,
+    Wait(Duration),
     NotFound,
-    /// The row refused the edit. An update in its place is the same change.
+    /// The row refuses the edit. An update in its place is the same change.
     Refused(Stand, Row),
 }
 
-struct EditChange<'a> {
+/// The decisions of one edit.
+struct Editing<'a> {
     edit: &'a Edit,
+    table: &'a RawTable,
     decodes: fn(&Row) -> Result<bool, Failure>,
-    call: &'a Call,
-    change: RowChange<'a>,
+    /// Whether another change follows an edit that `DynamoDB` rejects, such as one that makes the item too large.
+    gives_way: bool,
+    /// The last send, with its start and its clauses.
+    sent: Option<Sent>,
     /// How often the edit has waited because its window was passed.
     pauses: u32,
     /// Whether the row at the start of the edit was seen before the last pause.
@@ -184,60 +207,97 @@ struct EditChange<'a> {
     crowd: Option<Arc<()>>,
 }
 
-impl EditChange<'_> {
-    async fn run(&mut self) -> Result<Ran, Failure> {
-        let (table, edit, layout) = (self.change.table, self.edit, self.change.table.layout);
-        let ((mut at, mut seen), mut clauses) = match self.known_sight() {
-            Some(known) => known,
-            None => match table.observe(&self.change.address.key, self.call).await? {
-                Some(row) if (self.decodes)(&row)? => {
-                    self.remember(Some(&row));
-                    let stand = edit.stand(&row.attributes, false);
+enum Sent {
+    /// The edit, on its way.
+    Edit { sent: SentWrite, sight: Sight, clauses: Clauses },
+    /// It waits, and starts from here again.
+    Waits(Sight),
+}
+
+impl Editing<'_> {
+    /// What follows from the row as it is known.
+    fn next(&mut self, attempt: &mut Attempt) -> Result<Go, Failure> {
+        let ((at, seen), clauses) = match self.sent.take() {
+            Some(Sent::Edit { sent, sight, clauses }) => match self.after(attempt, &sent, &sight, &clauses)? {
+                Ok(sight) => self.from(sight)?,
+                Err(go) => return Ok(go),
+            },
+            Some(Sent::Waits(sight)) => {
+                let sight = self.later(attempt, sight);
+                self.from(sight)?
+            }
+            None => match (self.known_sight(attempt), mem::replace(&mut attempt.rows[0].known, Known::Nothing)) {
+                (Some(known), _) => known,
+                (None, Known::Nothing) => return Ok(Go::Read),
+                (None, Known::Row(row)) if (self.decodes)(&row)? => {
+                    self.remember(attempt, Some(&row));
+                    let stand = self.edit.stand(&row.attributes, false);
                     if stand != Stand::Takes {
-                        return Ok(Ran::Refused(stand, row));
+                        return Ok(Go::Refused(stand, row));
                     }
-                    let clauses = edit.resolve(layout, Some(&row.attributes))?;
-                    ((row.at, Some(Arc::new(row))), clauses)
+                    self.from((row.at, Some(Arc::new(row))))?
                 }
-                _ => return Ok(Ran::NotFound),
+                (None, _) => return Ok(Go::NotFound),
             },
         };
-        loop {
-            let attempt = self.change.prepare(Write::Edit(at, seen.as_deref(), &clauses))?;
-            let (applied, item) = self.change.send(&attempt).await?;
-            if let Some((_, at)) = applied {
-                return Ok(Ran::Edited(at, self.row_of_edited(item).await?));
-            }
-            let row = item.map(|row| Row::read(layout, row)).transpose()?;
-            let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
-            if let Some(row) = &row {
-                row.check_fence(table.fence)?;
-            }
-            let Some(row) = row.filter(|_| has_item) else {
-                table.sender().seen_rows.remove(&table.name, &self.change.address.key);
-                return Ok(Ran::NotFound);
-            };
-            self.remember(Some(&row));
-            let stand = edit.stand(&row.attributes, !is_in_window(&attempt.sent, row.at));
-            let goes_on = stand == Stand::WindowPassed
-                || stand == Stand::Takes && self.may_take(&attempt, seen.as_deref(), &row, &clauses)?;
-            if !goes_on {
-                return Ok(Ran::Refused(stand, row));
-            }
-            (at, seen) = (row.at, Some(Arc::new(row)));
-            if stand == Stand::WindowPassed {
-                (at, seen) = self.spread((at, seen)).await?;
-            }
-            clauses = edit.resolve(layout, seen.as_ref().map(|row| &row.attributes))?;
+        let sending = self.table.alone(attempt, Write::Edit(at, seen.as_deref(), &clauses))?;
+        let [step] = &*sending.steps else { return Ok(Go::NotFound) };
+        if let Role::Writes(sent) = step.role {
+            self.sent = Some(Sent::Edit { sent, sight: (at, seen), clauses });
         }
+        Ok(Go::Send(Sending { lines_up: false, races: false, gives_way: self.gives_way, ..sending }))
+    }
+
+    /// The clauses of the edit where it starts from this row.
+    fn from(&self, sight: Sight) -> Result<(Sight, Clauses), Failure> {
+        let clauses = self.edit.resolve(self.table.layout, sight.1.as_ref().map(|row| &row.attributes))?;
+        Ok((sight, clauses))
+    }
+
+    /// Where the next send starts after a refusal of this one.
+    fn after(
+        &mut self,
+        attempt: &mut Attempt,
+        sent: &SentWrite,
+        (_, seen): &Sight,
+        clauses: &Clauses,
+    ) -> Result<Result<Sight, Go>, Failure> {
+        let row = match mem::replace(&mut attempt.rows[0].known, Known::Nothing) {
+            Known::Row(row) => Some(row),
+            _ => None,
+        };
+        let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
+        if let Some(row) = &row {
+            row.check_fence(self.table.fence)?;
+        }
+        let Some(row) = row.filter(|_| has_item) else {
+            self.table.sender().seen_rows.remove(&self.table.name, &attempt.rows[0].address.key);
+            return Ok(Err(Go::NotFound));
+        };
+        self.remember(attempt, Some(&row));
+        let stand = self.edit.stand(&row.attributes, !is_in_window(sent, row.at));
+        let goes_on = stand == Stand::WindowPassed
+            || stand == Stand::Takes && self.may_take(attempt, sent.id, seen.as_deref(), &row, clauses)?;
+        if !goes_on {
+            return Ok(Err(Go::Refused(stand, row)));
+        }
+        let sight = (row.at, Some(Arc::new(row)));
+        Ok(if stand == Stand::WindowPassed { self.spread(attempt, sight) } else { Ok(sight) })
     }
 
     /// Whether the row that refused the attempt may take the next one: the attempt had another band, or demanded other
     /// values, or it knew no ids to remove and the row has too many, or a burn shows a later state than the refusal. If not, a condition failed that only `DynamoDB` judges.
-    fn may_take(&self, attempt: &Prepared, seen: Option<&Row>, row: &Row, clauses: &Clauses) -> Result<bool, Failure> {
-        let layout = self.change.table.layout;
+    fn may_take(
+        &self,
+        attempt: &Attempt,
+        id: WriteId,
+        seen: Option<&Row>,
+        row: &Row,
+        clauses: &Clauses,
+    ) -> Result<bool, Failure> {
+        let layout = self.table.layout;
         let differs = |name: &&str| seen.is_some_and(|seen| seen.attributes.get(*name) != row.attributes.get(*name));
-        Ok(self.change.attempts.is_burned(attempt.sent.id)
+        Ok(attempt.attempts().is_burned(id)
             || (seen.is_none() && row.memory.len() as u64 > layout.remembered + UNSEEN_IDS)
             || (layout.demands_values() && layout.attributes.iter().any(differs))
             || self.edit.resolve(layout, Some(&row.attributes))? != *clauses)
@@ -245,14 +305,14 @@ impl EditChange<'_> {
 
     /// The start of the edit without a read, with its clauses there: the row last seen by this client, or the state named by
     /// the caller.
-    fn known_sight(&self) -> Option<(Sight, Clauses)> {
-        if self.change.table.layout.demands_values() {
+    fn known_sight(&self, attempt: &Attempt) -> Option<(Sight, Clauses)> {
+        if self.table.layout.demands_values() || !matches!(attempt.rows[0].known, Known::Nothing) {
             return None; // What was seen last may be of a higher version than the row.
         }
-        let row = self.change.table.sender().seen_rows.get(&self.change.table.name, &self.change.address.key);
+        let row = self.table.sender().seen_rows.get(&self.table.name, &attempt.rows[0].address.key);
         let at = row.as_ref().map_or(self.edit.seen_at(), |row| Some(row.at))?;
         let has_attributes = row.as_ref().is_some_and(|row| !row.attributes.is_empty());
-        let is_enough = has_attributes || Demand::at(self.change.table.layout, at).is_some();
+        let is_enough = has_attributes || Demand::at(self.table.layout, at).is_some();
         let clauses = self.clauses_in_window(row.as_deref()).filter(|_| is_enough)?;
         Some(((at, row), clauses))
     }
@@ -260,58 +320,45 @@ impl EditChange<'_> {
     /// The clauses of the edit for a row that may be out of date, if the row has room for it in its window. If not, only the
     /// current row tells.
     fn clauses_in_window(&self, row: Option<&Row>) -> Option<Clauses> {
-        let layout = self.change.table.layout;
+        let layout = self.table.layout;
         let clauses = self.edit.resolve(layout, row.map(|row| &row.attributes)).ok()?;
         matches!(room(layout, row, &clauses), Ok(Room::InWindow)).then_some(clauses)
     }
 
-    fn remember(&self, row: Option<&Row>) {
-        let Some(row) = row.filter(|_| !self.change.table.layout.demands_values()) else { return };
-        self.change.table.sender().seen_rows.insert(
-            &self.change.table.name,
-            &self.change.address.key,
-            row,
-            self.change.table.remembers_items,
-        );
+    fn remember(&self, attempt: &Attempt, row: Option<&Row>) {
+        let Some(row) = row.filter(|_| !self.table.layout.demands_values()) else { return };
+        let RawTable { name, remembers_items, .. } = self.table;
+        self.table.sender().seen_rows.insert(name, &attempt.rows[0].address.key, row, *remembers_items);
     }
 
-    /// Waits long enough for the edits waiting with this one to pass each other. Returns the start of the next send: the
-    /// row last seen by this client, if it is later than `sight`. If it is not, the next send usually only finds out
-    /// the current row. The edit then starts from that row at once.
-    async fn spread(&mut self, sight: Sight) -> Result<Sight, Failure> {
-        let (sender, name) = (self.change.table.sender(), &self.change.table.name);
-        self.call.count_conflict();
+    /// Waits long enough for the edits waiting with this one to pass each other. If the start was not seen before the last
+    /// pause, the last send usually only found out the current row. The edit then starts from that row at once.
+    fn spread(&mut self, attempt: &mut Attempt, sight: Sight) -> Result<Sight, Go> {
+        attempt.was_late();
         if mem::take(&mut self.is_stale) {
             return Ok(sight);
         }
         self.pauses += 1;
+        let (sender, name) = (self.table.sender(), &self.table.name);
         if self.crowd.is_none() {
-            self.crowd = sender.seen_rows.enter_crowd(name, &self.change.address.key);
+            self.crowd = sender.seen_rows.enter_crowd(name, &attempt.rows[0].address.key);
         }
         let crowd = self.crowd.as_ref().map_or(1, size_of_crowd);
-        let round_trip = self.change.delivery.round_trip;
-        let bound = sender.policy.spread_bound(self.pauses, crowd, self.change.table.layout.window, round_trip);
-        self.change.delivery.spread(bound).await?;
+        self.sent = Some(Sent::Waits(sight));
+        Err(Go::Wait(sender.policy.spread_bound(self.pauses, crowd, self.table.layout.window, attempt.round_trip())))
+    }
+
+    /// The start of the send after a pause: the row last seen by this client, if it is later.
+    fn later(&mut self, attempt: &Attempt, sight: Sight) -> Sight {
         // The row has left every window in which this edit was sent. So no copy of it can be applied any more, and it
         // may start from any later version of the row.
-        let later = sender.seen_rows.get(name, &self.change.address.key).filter(|seen| {
+        let seen = self.table.sender().seen_rows.get(&self.table.name, &attempt.rows[0].address.key);
+        let later = seen.filter(|seen| {
             let (seen, own) = (seen.at, sight.0);
             seen.incarnation == own.incarnation && seen.version > own.version
         });
         let later = later.filter(|seen| self.clauses_in_window(Some(seen)).is_some());
         self.is_stale = later.is_none();
-        Ok(later.map_or(sight, |seen| (seen.at, Some(seen))))
-    }
-
-    /// The row after an applied edit. If the answer shows no item, reads it: a transaction returns none.
-    async fn row_of_edited(&self, item: Option<Attributes>) -> Result<Option<Row>, Failure> {
-        let row = match item {
-            Some(item) => Row::read(self.change.table.layout, item).ok(),
-            // The edit was applied. Only the item is not known.
-            None => (self.change.table.observe(&self.change.address.key, self.call).await)
-                .map_err(|failure| Failure::OutcomeUnknown { source: failure.into() })?,
-        };
-        self.remember(row.as_ref());
-        Ok(row)
+        later.map_or(sight, |seen| (seen.at, Some(seen)))
     }
 }

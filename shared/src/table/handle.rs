@@ -4,16 +4,15 @@ use super::key::Key;
 use super::record::Record;
 use super::value;
 use crate::call::Call;
+use crate::driver::read_one;
+use crate::driver::send::{Address, Sender};
 use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::layout::Layout;
-use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::deliver::{Delivery, until_read};
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::{Send, SendOutcome, Sender};
 use crate::store::Store;
-use crate::version::Versioned;
+use fencepost_core::Versioned;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -161,12 +160,6 @@ impl<T: Record> Table<T> {
         Ok(Some(Versioned { value: Self::value_in(&row.attributes)?, at: row.at }))
     }
 
-    /// Decodes the row observed at a key, with its value. `None` for a free key or a tombstone.
-    pub(crate) fn live(row: Option<Row>) -> Result<Option<(Row, Versioned<T>)>, Failure> {
-        let Some(row) = row else { return Ok(None) };
-        Ok(Self::decode(&row)?.map(|current| (row, current)))
-    }
-
     /// Decodes the value in these attributes. Ignores attributes not declared by the `Record`.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
         let corrupt = |source: Source| Failure::CorruptItem { reason: source.to_string() };
@@ -203,33 +196,10 @@ impl RawTable {
     }
 
     pub(crate) async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<Row>, Failure> {
-        let read = |timeout| self.sender().read(&self.name, key.clone(), timeout);
-        let row = until_read(self.sender(), call, read).await?;
+        let row = read_one(self.sender(), call, Address { table: self.name.clone(), key: key.clone() }).await?;
         let row = row.map(|row| Row::read(self.layout, row)).transpose()?;
         self.saw(key, row.as_ref());
         Ok(row)
-    }
-
-    /// Sends a write of one item. Where versions may repeat, it is a transaction, of which no copy is applied again.
-    pub(crate) async fn send(
-        &self,
-        write: ConditionalWrite,
-        token: Option<&str>,
-        send: Send,
-    ) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
-        let sender = self.sender();
-        match token {
-            None => sender.write(&self.name, write, send).await,
-            Some(token) => sender.write_as_transaction(&self.name, write, token.to_owned(), send).await,
-        }
-    }
-
-    pub(crate) fn delivery<'a>(&'a self, call: &'a Call) -> Delivery<'a> {
-        Delivery::of(self.sender(), call, self.layout.demands_values())
-    }
-
-    pub(crate) fn new_token(&self) -> Option<String> {
-        self.layout.demands_values().then(|| self.sender().new_token())
     }
 
     /// Remembers the row seen at this key, or its absence, if this table remembers items.

@@ -6,10 +6,11 @@ use crate::error::Failure;
 use crate::layout::{Deletes, Layout};
 use crate::protocol::condition::{self, Action, Clauses, ConditionalWrite, Demand, Stamp};
 use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::judge::{Base, SentWrite};
-use crate::protocol::memory::WriteId;
-use crate::protocol::row::{self, Row, check_size, is_soon, size_of_item};
-use crate::version::{ItemVersion, Version};
+use crate::protocol::row::{self, Row, check_size, size_of_item};
+use fencepost_core::WriteId;
+use fencepost_core::is_soon;
+use fencepost_core::{Base, SentWrite};
+use fencepost_core::{ItemVersion, Version};
 use std::time::{Duration, SystemTime};
 
 pub(crate) enum Write<'a> {
@@ -113,7 +114,7 @@ impl<'a> Write<'a> {
                 (delete(layout, &demand, key, stamp, now + retention)?, demand.base())
             }
         };
-        let mut sent = SentWrite::new(layout, stamp.id, stamp.fence, on);
+        let mut sent = SentWrite::new(layout.rules(), stamp.id, stamp.fence, on);
         if let (Base::NoRow(_), Action::Put { item }, Some(ends)) = (on, &request.action, layout.expires_at) {
             // TTL may remove the row before a later send meets the key, so another row proves nothing.
             sent.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), now);

@@ -75,9 +75,9 @@ fn growth(clauses: &Clauses, item: &Attributes) -> (usize, usize) {
 mod tests {
     use super::*;
     use crate::layout::Settings;
-    use crate::protocol::memory::WriteId;
     use crate::protocol::row;
     use crate::table::Edit;
+    use fencepost_core::WriteId;
 
     const LAYOUT: Layout =
         Layout { attributes: &["text", "n"], settings: Settings::own().edit_window(4), ..Layout::of_key("id") };

@@ -1,22 +1,22 @@
 //! The exactly-once operations on one item: observe, decide, write conditionally, judge, decide again.
 //!
 //! [`Table::update_with_retry`] reads the item itself, and decides again after a conflict, on the item in the refusal.
-//! [`Table::update_at_version`] serves a client with a version of its own, and returns a conflict to this client. Both
-//! write through `commit.rs`, and so do create and delete.
+//! [`Table::update_at_version`] serves a client with a version of its own, and returns a conflict to this client. Each
+//! operation is one decision, which [`Attempt::decided`] makes until the change has an outcome.
 
-use super::commit::RowChange;
+use super::commit::Answer;
 use super::handle::Table;
 use super::key::Key;
 use super::prepare::{Write, check_room};
 use super::record::Record;
-use crate::call::Call;
+use crate::driver::attempt::{Applied, Attempt, Done, Next};
+use crate::driver::rows::Known;
+use crate::driver::send::Address;
+use crate::driver::{MAX_ROWS, read_rows};
 use crate::error::{Error, Failure, UpdateError, VersionError};
 use crate::protocol::condition::Demand;
-use crate::protocol::deliver::{MAX_ROWS, read_rows};
-use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
-use crate::protocol::send::Address;
-use crate::version::{ItemVersion, Version, Versioned};
+use fencepost_core::{ItemVersion, Version, Versioned};
 use std::fmt;
 
 /// Why a create was refused: the key is taken by this item.
@@ -41,8 +41,8 @@ impl<T: Record> Table<T> {
     /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
     /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Versioned<T>>, Failure> {
-        let observed = self.observe(&Self::key_attributes(&key.into())?, &self.call()).await?;
-        Ok(observed.map(|(_, current)| current))
+        let row = self.raw.observe(&Self::key_attributes(&key.into())?, &self.call()).await?;
+        row.as_ref().map_or(Ok(None), Self::decode)
     }
 
     /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The
@@ -62,29 +62,30 @@ impl<T: Record> Table<T> {
         T: Clone,
     {
         let call = &self.call();
-        let mut change = self.change(key, call)?;
-        let told = async {
-            let mut row: Option<Row> = None;
-            loop {
-                if let Some(current) = row.as_ref().map(Self::decode).transpose()?.flatten() {
-                    return Ok(Err(Error::Refused(Exists(Box::new(current)))));
-                }
-                let item = Self::encode(value)?;
-                let attempt = change.prepare(match &row {
-                    None => Write::Create(item),
-                    Some(tombstone) => Write::Revive(tombstone, item),
-                })?;
-                match change.commit(attempt).await? {
-                    (Some((_, at)), _) => return Ok(Ok(Versioned { value: value.clone(), at })),
-                    (None, current) => row = current?,
-                }
+        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
+        attempt.rows[0].is_read_first = false;
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            let row = self.row(attempt)?;
+            match row.map(Self::decode).transpose().map(Option::flatten) {
+                Ok(None) => {}
+                Ok(Some(current)) => return Ok(Next::Answer(Err(Error::Refused(Exists(Box::new(current)))))),
+                // The key is taken, as with `Exists`.
+                Err(failure) => return Ok(Next::Answer(Err(failure.into()))),
             }
-        }
-        .await;
-        match told {
-            // The key is taken, as with `Exists`.
-            Err(failure @ Failure::CorruptItem { .. }) => Err(failure.into()),
-            told => change.end(told).await,
+            let item = Self::encode(value)?;
+            let write = match row {
+                None => Write::Create(item),
+                Some(tombstone) => Write::Revive(tombstone, item),
+            };
+            Ok(Next::Send(self.raw.alone(attempt, write)?, Ok(())))
+        });
+        match done.await? {
+            Done::Answered(Err(error)) => Err(error),
+            Done::Answered(Ok(())) => Err(Failure::InvalidRecord { reason: "nothing was decided".to_owned() }.into()),
+            Done::Applied(applied) => {
+                let at = self.remembering(&attempt, applied)?;
+                Ok(Versioned { value: value.clone(), at })
+            }
         }
     }
 
@@ -106,66 +107,43 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let call = &self.call();
-        let mut change = self.change(key, call)?;
+        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
-        let remembered = self.raw.remembered(&change.address.key);
-        let remembered = remembered.and_then(|row| Self::live(Some((*row).clone())).ok().flatten());
-        let (observed, remembered) = match remembered {
-            Some(live) => (Some(live), Some(call)),
-            None => (self.observe(&change.address.key, call).await?, None),
-        };
-        let told = self.update_from(observed, remembered, &mut change, decide).await;
-        change.end(told).await
+        if let Some(row) = self.raw.remembered(&attempt.rows[0].address.key) {
+            (attempt.rows[0].known, attempt.rows[0].is_fresh) = (Known::Row((*row).clone()), false);
+        }
+        let done = attempt.decided(self.sender(), call, |attempt| self.updated(attempt, &decide)).await?;
+        self.told(done, |row| self.raw.saw(&attempt.rows[0].address.key, row))?.ok_or(UpdateError::NotFound)
     }
 
-    /// Decides and writes, beginning with the observed row. If the row is only remembered, `remembered` has the call in
-    /// which it is read before any answer without a write.
-    pub(super) async fn update_from<R>(
+    /// One decision of an update.
+    pub(super) fn updated<R>(
         &self,
-        mut observed: Option<(Row, Versioned<T>)>,
-        mut remembered: Option<&Call>,
-        change: &mut RowChange<'_>,
-        decide: impl Fn(&T) -> Result<Option<T>, R>,
-    ) -> Result<Result<Versioned<T>, UpdateError<R>>, Failure> {
-        // The values of the attempts that may have been applied.
-        let mut earlier = Vec::new();
-        loop {
-            let Some((row, current)) = observed else { return Ok(Err(UpdateError::NotFound)) };
-            change.is_from_memory = remembered.is_some();
-            let next = match (decide(&current.value), remembered.take()) {
-                (Ok(Some(next)), _) => next,
-                (_, Some(call)) => {
-                    observed = self.observe(&change.address.key, call).await?;
-                    continue;
-                }
-                (Ok(None), None) => return Ok(Ok(current)),
-                (Err(reason), None) => return Ok(Err(UpdateError::Refused(reason))),
-            };
-            let id = change.attempts.id;
-            let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
-            // The row that refuses the attempt may be as large. Only one of them is held at a time.
-            drop((row, current));
-            let (applied, current) = change.commit(attempt).await?;
-            if applied.is_some() || change.attempts.is_open(id) {
-                earlier.push((id, next));
+        attempt: &Attempt,
+        decide: &impl Fn(&T) -> Result<Option<T>, R>,
+    ) -> Result<Next<Answer<T, UpdateError<R>>>, Failure> {
+        let is_fresh = attempt.rows[0].is_fresh;
+        let row = self.row(attempt)?;
+        let current = match row.map(Self::decode).transpose() {
+            Err(_) if !is_fresh => return Ok(Next::Read(vec![0])),
+            current => current?.flatten(),
+        };
+        let (Some(row), Some(current)) = (row, current) else {
+            return Ok(if is_fresh {
+                Next::Answer(Answer::Told(Err(UpdateError::NotFound)))
+            } else {
+                Next::Read(vec![0])
+            });
+        };
+        Ok(match decide(&current.value) {
+            Ok(Some(next)) => {
+                let write = Write::Update(row, Self::diff(&current.value, &next)?);
+                Next::Send(self.raw.alone(attempt, write)?, Answer::Value(next))
             }
-            let Some((applied, at)) = applied else {
-                observed = Self::live(current?)?;
-                continue;
-            };
-            if let Some((_, value)) = earlier.into_iter().find(|(id, _)| *id == applied) {
-                return Ok(Ok(Versioned { value, at }));
-            }
-            // It was an add. The row shows its result.
-            return match current.and_then(Self::live) {
-                Ok(Some((_, current))) => Ok(Ok(current)),
-                Ok(None) => Ok(Err(UpdateError::NotFound)),
-                Err(_) => {
-                    let source = "the add was applied, and its item cannot be read".into();
-                    Err(Failure::OutcomeUnknown { source })
-                }
-            };
-        }
+            _ if !is_fresh => Next::Read(vec![0]),
+            Ok(None) => Next::Answer(Answer::Told(Ok(current))),
+            Err(reason) => Next::Answer(Answer::Told(Err(UpdateError::Refused(reason)))),
+        })
     }
 
     /// Changes the item only if it is still at the version seen by the client. Never decides again after a conflict.
@@ -181,28 +159,26 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, VersionError<T, R>> {
         let call = &self.call();
-        let mut change = self.change(key, call)?;
-        let Some((row, current)) = self.observe(&change.address.key, call).await? else {
-            return Err(VersionError::NotFound);
-        };
-        if current.at != at {
-            return Err(VersionError::Conflict(Box::new(current)));
-        }
-        let next = match decide(&current.value) {
-            Ok(Some(next)) => next,
-            Ok(None) => return Ok(current),
-            Err(reason) => return Err(VersionError::Refused(reason)),
-        };
-        let attempt = change.prepare(Write::Update(&row, Self::diff(&current.value, &next)?))?;
-        drop((row, current));
-        let told = async {
-            match change.commit(attempt).await? {
-                (Some((_, at)), _) => Ok(Ok(Versioned { value: next, at })),
-                (None, current) => Ok(Err(Self::conflict(current?)?)),
+        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            let row = self.row(attempt)?;
+            let (Some(row), Some(current)) = (row, row.map(Self::decode).transpose()?.flatten()) else {
+                return Ok(Next::Answer(Answer::Told(Err(VersionError::NotFound))));
+            };
+            if current.at != at || attempt.last.is_some() {
+                return Ok(Next::Answer(Answer::Told(Err(VersionError::Conflict(Box::new(current))))));
             }
-        }
-        .await;
-        change.end(told).await
+            Ok(match decide(&current.value) {
+                Ok(Some(next)) => {
+                    let write = Write::Update(row, Self::diff(&current.value, &next)?);
+                    Next::Send(self.raw.alone(attempt, write)?, Answer::Value(next))
+                }
+                Ok(None) => Next::Answer(Answer::Told(Ok(current))),
+                Err(reason) => Next::Answer(Answer::Told(Err(VersionError::Refused(reason)))),
+            })
+        });
+        let done = done.await?;
+        self.told(done, |row| self.raw.saw(&attempt.rows[0].address.key, row))?.ok_or(VersionError::NotFound)
     }
 
     /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads
@@ -215,24 +191,23 @@ impl<T: Record> Table<T> {
     /// the error holds the current item. [`VersionError::Failed`]: see [`Failure`].
     pub async fn delete_at_version(&self, key: impl Into<Key>, at: ItemVersion) -> Result<Version, VersionError<T>> {
         let call = &self.call();
-        let mut change = self.change(key, call)?;
         // A client may name any version. Whether a row is so near the last one, only the row tells.
         let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
-        let row = if needs_no_row { None } else { self.raw.observe(&change.address.key, call).await? };
-        let is_there = row.as_ref().is_some_and(|row| row.at == at && !row.is_tombstone);
-        if !needs_no_row && !is_there {
-            return Err(Self::conflict(row)?);
-        }
-        let attempt = change.prepare(Write::Delete(at, row.as_ref()))?;
-        drop(row);
-        let told = async {
-            match change.commit(attempt).await? {
-                (Some((_, at)), _) => Ok(Ok(at.version)),
-                (None, current) => Ok(Err(Self::conflict(current?)?)),
+        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
+        attempt.rows[0].is_read_first = !needs_no_row;
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            let row = self.row(attempt)?;
+            let is_there = row.is_some_and(|row| row.at == at && !row.is_tombstone);
+            if attempt.last.is_some() || !needs_no_row && !is_there {
+                return Ok(Next::Answer(Err(match row.map(Self::decode).transpose()?.flatten() {
+                    Some(current) => VersionError::Conflict(Box::new(current)),
+                    None => VersionError::NotFound,
+                })));
             }
-        }
-        .await;
-        change.end(told).await
+            Ok(Next::Send(self.raw.alone(attempt, Write::Delete(at, row))?, Ok(())))
+        });
+        let done = done.await?;
+        self.deleted(&attempt, done)?.ok_or(VersionError::NotFound)
     }
 
     /// Deletes the item at any version. Sends one read, then one write per attempt. Returns its version.
@@ -241,34 +216,28 @@ impl<T: Record> Table<T> {
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Failed`]: see [`Failure`].
     pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, UpdateError> {
         let call = &self.call();
-        let mut change = self.change(key, call)?;
+        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
         // The value is not decoded, so that an item with a value that does not decode can be deleted.
-        let told = async {
-            let mut observed = self.raw.observe(&change.address.key, call).await?;
-            loop {
-                let Some(row) = observed.filter(|row| !row.is_tombstone) else { return Ok(Err(UpdateError::NotFound)) };
-                let attempt = change.prepare(Write::Delete(row.at, Some(&row)))?;
-                match change.commit(attempt).await? {
-                    (Some((_, at)), _) => return Ok(Ok(at.version)),
-                    (None, current) => observed = current?,
-                }
-            }
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            let row = self.row(attempt)?.filter(|row| !row.is_tombstone);
+            let Some(row) = row else { return Ok(Next::Answer(Err(UpdateError::NotFound))) };
+            Ok(Next::Send(self.raw.alone(attempt, Write::Delete(row.at, Some(row)))?, Ok(())))
+        });
+        let done = done.await?;
+        self.deleted(&attempt, done)?.ok_or(UpdateError::NotFound)
+    }
+
+    fn remembering<A>(&self, attempt: &Attempt, applied: Applied<A>) -> Result<ItemVersion, Failure> {
+        let (_, at, row) = Self::applied(applied)?;
+        self.raw.saw(&attempt.rows[0].address.key, row.as_ref());
+        Ok(at)
+    }
+
+    fn deleted<E: From<Failure>>(&self, attempt: &Attempt, done: Done<Result<(), E>>) -> Result<Option<Version>, E> {
+        match done {
+            Done::Answered(told) => told.map(|()| None),
+            Done::Applied(applied) => Ok(Some(self.remembering(attempt, applied)?.version)),
         }
-        .await;
-        change.end(told).await
-    }
-
-    fn conflict<R>(current: Option<Row>) -> Result<VersionError<T, R>, Failure> {
-        let conflict = |(_, current)| VersionError::Conflict(Box::new(current));
-        Ok(Self::live(current)?.map_or(VersionError::NotFound, conflict))
-    }
-
-    pub(super) fn change<'a>(&'a self, key: impl Into<Key>, call: &'a Call) -> Result<RowChange<'a>, Failure> {
-        Ok(RowChange::new(&self.raw, Self::key_attributes(&key.into())?, self.raw.delivery(call)))
-    }
-
-    async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<(Row, Versioned<T>)>, Failure> {
-        Self::live(self.raw.observe(key, call).await?)
     }
 }
 

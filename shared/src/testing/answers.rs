@@ -5,7 +5,7 @@ use crate::error::Failure;
 use crate::http::Response;
 use crate::idempotency::{IdempotencyClaim, IdempotencyRecord, Lookup};
 use crate::protocol::item::Attributes;
-use crate::protocol::memory::WriteId;
+use fencepost_core::WriteId;
 use std::time::SystemTime;
 
 /// The verdict of a record on a request.

@@ -1,8 +1,8 @@
 //! Cursors of listings.
 
+use crate::driver::send::PageRequest;
 use crate::protocol::condition::{BETWEEN, Sort};
 use crate::protocol::item::Attributes;
-use crate::protocol::send::PageRequest;
 use aws_sdk_dynamodb::types::AttributeValue;
 
 /// The query that a cursor belongs to.

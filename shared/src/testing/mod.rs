@@ -7,14 +7,16 @@ mod cursors;
 mod requests;
 mod rows;
 
+use crate::driver::rows::KnownRow;
+use crate::driver::send::Address;
 use crate::error::UpdateError;
 use crate::lww::{self, OrderKey, Registration};
 use crate::names::Names;
 use crate::protocol::item::Attributes;
-use crate::protocol::refusal::{self, RefusedStep};
-use crate::retry::RetryPolicy;
 use crate::table::{Edit, Key, Record, Table};
-use crate::version::Versioned;
+use fencepost_core::RetryPolicy;
+use fencepost_core::Step;
+use fencepost_core::Versioned;
 use std::time::{Duration, SystemTime};
 
 #[cfg(feature = "http")]
@@ -23,27 +25,27 @@ pub use cursors::{Listing, forged_cursor};
 pub use requests::{LeaseWrite, RowWrite, Writer, lease_request, newest_request};
 pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_row, seen_row};
 
+pub use crate::driver::send::Reason;
 #[cfg(feature = "lambda-without-tls")]
 pub use crate::lambda::testing::{
     Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, subsegment,
 };
 pub use crate::lease::judge::{AfterAcquire, judge_acquire, judge_renewal};
 pub use crate::protocol::condition::LeaseTimes;
-pub use crate::protocol::fate::{judge_open, may_still_land};
-pub use crate::protocol::judge::{Base, SeenRow, SentWrite, Verdict, judge};
-pub use crate::protocol::memory::{Memory, Trace, WriteId};
-pub use crate::protocol::refusal::{Role, is_lost, judge_after_loss, judge_steps};
-pub use crate::protocol::row::is_soon;
-pub use crate::protocol::send::Reason;
-pub use crate::protocol::settle::{
-    After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to,
-};
 pub use crate::table::stand::Stand;
+pub use fencepost_core::is_soon;
+pub use fencepost_core::{After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to};
+pub use fencepost_core::{Base, SeenRow, SentWrite, Verdict, judge};
+pub use fencepost_core::{Memory, Trace, WriteId};
+pub use fencepost_core::{Role, is_lost, judge_after_loss, judge_steps};
+pub use fencepost_core::{judge_open, may_still_land};
 
 /// The default policy with pauses for round trips up to this long.
 #[must_use]
 pub fn slow_round_trips(longest: Duration) -> RetryPolicy {
-    RetryPolicy { max_round_trip: longest, ..RetryPolicy::default() }
+    let mut policy = RetryPolicy::default();
+    policy.max_round_trip = longest;
+    policy
 }
 
 /// Adds, and changes the item by the decision instead if the item refuses the add, as the routes of `http` do.
@@ -88,22 +90,27 @@ pub fn stand(add: &Edit, item: &Attributes, passed: bool) -> Stand {
     add.stand(item, passed)
 }
 
-fn refused<T: Record>(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
-    let step = |(row, (role, reason))| {
-        let (role, layout): (&Role, _) = (role, Table::<T>::LAYOUT);
-        RefusedStep::new(row, *role, layout, reason)
+/// The steps of a transaction on the table of `T`, each with the reason of its refusal.
+fn refused<T: Record>(steps: &[(Role, Reason)]) -> Vec<(Step, fencepost_core::Reason)> {
+    let layout = Table::<T>::LAYOUT;
+    let step = |(row, (role, reason)): (usize, &(Role, Reason))| {
+        let address = Address { table: String::new(), key: Attributes::new() };
+        let known = KnownRow::new(String::new(), address, layout);
+        let step = Step { row, role: *role, rules: layout.rules(), is_named_by_client: false };
+        (step, known.reason(role, reason))
     };
-    steps.iter().map(|(role, reason)| (role, reason)).enumerate().map(step).collect()
+    steps.iter().enumerate().map(step).collect()
 }
 
 /// The proof in the reasons about every send of the transaction. All steps are in the table of `T`.
 #[must_use]
 pub fn judge_cancellation<T: Record>(steps: &[(Role, Reason)], now: SystemTime) -> Verdict {
-    refusal::judge_refusal(&refused::<T>(steps), now)
+    fencepost_core::judge_cancellation(&refused::<T>(steps), now)
 }
 
 /// Whether a step shows that its lease is lost.
 #[must_use]
 pub fn is_lease_lost<T: Record>(steps: &[(Role, Reason)]) -> bool {
-    refused::<T>(steps).iter().any(RefusedStep::is_lease_lost)
+    let is_lost = fencepost_core::Reason::Refused(fencepost_core::Seen::Lease { is_lost: true });
+    refused::<T>(steps).iter().any(|(_, reason)| *reason == is_lost)
 }

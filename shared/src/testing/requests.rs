@@ -1,18 +1,18 @@
 //! The requests of the protocol, built as in production, for tests that send them one by one.
 
+use crate::driver::send::step;
 use crate::error::Failure;
 use crate::lease::{Leases, StoredLease};
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
 use crate::protocol::condition::{self, Clauses, Demand, LeaseTimes, Stamp};
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::SentWrite;
-use crate::protocol::memory::WriteId;
 use crate::protocol::row::{self, Row};
-use crate::protocol::send::step;
 use crate::table::prepare::Write;
 use crate::table::{Edit, Key, Record, Table};
-use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use fencepost_core::ItemVersion;
+use fencepost_core::SentWrite;
+use fencepost_core::WriteId;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One write to a row, by its intent.
@@ -90,7 +90,7 @@ impl Writer<'_> {
             (RowWrite::Delete, Some(row)) => prepare(Write::Delete(row.at, Some(row)))?,
             (RowWrite::Add(add), Some(row)) => prepare(Write::Edit(row.at, Some(row), &resolve(add)?))?,
             (RowWrite::Burn, Some(row)) => {
-                let sent = SentWrite::new(layout, self.id, None, Demand::of(layout, row).in_window().base());
+                let sent = SentWrite::new(layout.rules(), self.id, None, Demand::of(layout, row).in_window().base());
                 condition::burn(key, layout, &sent, self.burn, Some(row))
             }
             (RowWrite::Check, Some(row)) => condition::check_at(key, &Demand::of(layout, row)),

@@ -4,12 +4,12 @@ use crate::error::Failure;
 use crate::lease::StoredLease;
 use crate::lww::{LwwRecord, OrderKey, read_instance};
 use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::judge::SeenRow;
-use crate::protocol::memory::{Memory, WriteId};
 use crate::protocol::row::{self, Row};
 use crate::table::prepare::{check_room, prunable};
 use crate::table::{Record, Table};
-use crate::version::ItemVersion;
+use fencepost_core::ItemVersion;
+use fencepost_core::SeenRow;
+use fencepost_core::{Memory, WriteId};
 
 /// A row of the table of `T`, as each operation reads it.
 #[derive(Clone, PartialEq, Debug)]

@@ -1,83 +1,23 @@
-//! [`Attempt`]: the items that a decision sees, and the steps that it adds.
+//! The steps that a decision adds to its [`Attempt`].
 
-use super::reads::{Item, Known, KnownRow, invalid};
-use super::step::{EditStep, Step, request_step, size};
+use super::reads::{Item, invalid};
+use crate::driver::attempt::Attempt;
+use crate::driver::rows::{EditStep, Known, KnownRow, Sending, Step};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::protocol::attempts::Attempts;
-use crate::protocol::change::Site;
-use crate::protocol::condition::{self, ConditionalWrite, Demand, Stamp};
-use crate::protocol::judge::Base;
-use crate::protocol::refusal::Role;
-use crate::protocol::row::{self, Row};
-use crate::protocol::seen_rows::{SeenRows, heap_of_attributes};
-use crate::protocol::send::{Address, Sender};
-use crate::protocol::settle::{MOST_OPEN, anchors_of, committed};
+use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Stamp};
+use crate::protocol::item::size_of_attributes;
+use crate::protocol::row::Row;
 use crate::table::prepare::{Prepared, Write, first_version};
 use crate::table::room::{Room, room};
 use crate::table::{Edit, Record, Table};
-use crate::version::{ItemVersion, Version, Versioned};
-use std::sync::Arc;
+use fencepost_core::{Base, ItemVersion, Role, Version, Versioned, anchors_of, committed};
 use std::sync::atomic::Ordering::Relaxed;
-use std::time::SystemTime;
 
 /// The most bytes of all items of a transaction together (`DynamoDB` quota).
 const MAX_BYTES: usize = 4 * 1024 * 1024;
 
-/// The most heap, in bytes, of a row to keep while its write is on its way. Tiny values take 60 times their size.
-const MOST_KEPT: usize = 4 * 1024 * 1024;
-
-/// One observe-decide-write round over several items: the observed items with the steps so far.
-///
-/// Each attempt begins without steps. Each item in [`Reads`](super::Reads) takes at most one step.
-#[derive(Debug)]
-pub struct Attempt {
-    rows: Vec<KnownRow>,
-    seen_rows: Arc<SeenRows>,
-    now: SystemTime,
-    steps: Vec<Step>,
-    /// The id of this attempt, with the earlier ones that it excludes.
-    pub(super) attempts: Attempts,
-    /// How many attempts were refused for the conditions of an edit.
-    refusals: usize,
-    /// With more, the change would end as unknown: too many attempts would be open, or no more are allowed.
-    most_refusals: usize,
-}
-
 impl Attempt {
-    pub(super) fn new(rows: Vec<KnownRow>, sender: &Sender) -> Self {
-        Attempt {
-            rows,
-            seen_rows: Arc::clone(&sender.seen_rows),
-            now: SystemTime::UNIX_EPOCH,
-            steps: Vec::new(),
-            attempts: Attempts::new(sender.new_id()),
-            refusals: 0,
-            most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
-        }
-    }
-
-    pub(super) fn begin(&mut self, now: SystemTime) {
-        self.now = now;
-        self.steps.clear();
-        self.rows.iter().for_each(|row| row.is_looked_at.store(false, Relaxed));
-    }
-
-    /// The unknown rows needed by the decision, with those to read along.
-    pub(super) fn to_be_read(&self) -> Vec<usize> {
-        let is_unknown = |row: &KnownRow| matches!(row.known, Known::Nothing);
-        if !self.rows.iter().any(|row| is_unknown(row) && row.is_read_first) {
-            return Vec::new();
-        }
-        (0..self.rows.len()).filter(|&row| is_unknown(&self.rows[row])).collect()
-    }
-
-    /// The rows used by the decision but known only from memory.
-    pub(super) fn to_be_read_again(&self) -> Vec<usize> {
-        let rests_on_memory = |row: &KnownRow| !row.is_fresh && row.is_looked_at.load(Relaxed);
-        (0..self.rows.len()).filter(|&row| rests_on_memory(&self.rows[row])).collect()
-    }
-
     /// Demands the rows used by a decision to write but known only from memory: each is to be as it was seen, unless the
     /// decision says that the conditions of its edit suffice. Returns the rows to be read again instead, because these
     /// demands do not fit.
@@ -93,11 +33,10 @@ impl Attempt {
         else {
             return Ok(());
         };
-        let KnownRow { address, known: Known::Row(known), .. } = &self.rows[row] else { return Ok(()) };
+        let KnownRow { known: Known::Row(known), .. } = &self.rows[row] else { return Ok(()) };
         let Prepared { request, sent, .. } = self.prepared(row, Write::EditAt(known, clauses))?;
-        let request = request_step(address, request)?;
         let step = &mut self.steps[index];
-        (step.request, step.role) = (request, Role::Writes(sent));
+        (step.write, step.role) = (request, Role::Writes(sent));
         Ok(())
     }
 
@@ -109,82 +48,20 @@ impl Attempt {
         !self.steps.is_empty()
     }
 
-    pub(super) fn parts<'a>(&'a mut self) -> (&'a mut Attempts, impl Fn(usize) -> Site<'a> + Sync) {
-        let rows = &self.rows;
-        (&mut self.attempts, |row: usize| rows[row].site())
-    }
-
-    pub(super) fn row(&self, row: usize) -> &KnownRow {
-        &self.rows[row]
-    }
-
-    pub(super) fn learn(&mut self, row: usize, known: Known, now: SystemTime) {
-        if let Known::Row(_) | Known::Absent = &known {
-            let layout = self.rows[row].layout;
-            let seen = if let Known::Row(row) = &known { row::seen(layout, &row.attributes) } else { None };
-            self.attempts.judge(row, seen.as_ref(), now);
-        }
-        let row = &mut self.rows[row];
-        let Address { table, key } = &row.address;
-        match &known {
-            Known::Row(seen) if row.remembers_items => self.seen_rows.insert(table, key, seen, true),
-            Known::Absent => self.seen_rows.remove(table, key),
-            _ => {}
-        }
-        if !row.known.is_same(&known) {
-            row.refused.clear();
-        }
-        row.known = known;
-        row.is_fresh = true;
-    }
-
-    /// Learns the row that has refused this step. Returns whether it did so for the conditions of the edit alone. It would
-    /// refuse the same edit again.
-    pub(super) fn learn_refusal(&mut self, step: &Step, known: Known, now: SystemTime) -> bool {
-        let conditions = step.refused_conditions(&self.rows[step.row].known, &known);
-        self.learn(step.row, known, now);
-        let is_for_conditions = conditions.is_some();
-        self.rows[step.row].refused.extend(conditions);
-        is_for_conditions
-    }
-
-    /// Counts an attempt that was refused for the conditions of an edit. Returns whether it is the first.
-    pub(super) fn count_refusal(&mut self) -> bool {
-        self.refusals += 1;
-        self.refusals == 1
-    }
-
-    pub(super) fn take_steps(&mut self) -> Result<Vec<Step>, Failure> {
+    pub(super) fn take_steps(&mut self) -> Result<Sending, Failure> {
         let bytes = self.bytes();
         if bytes > MAX_BYTES {
             return Err(Failure::TooLarge { bytes, limit: MAX_BYTES });
         }
         let mut steps = std::mem::take(&mut self.steps);
-        let writes: Vec<_> = steps.iter().filter_map(Step::writes).collect();
+        let writes: Vec<_> = steps.iter().filter(|step| step.is_write()).map(|step| step.row).collect();
         let adds = steps.iter().filter(|step| matches!(step.role, Role::Adds));
         let adds: Vec<_> = adds.map(|step| (step.row, step.has_anchor())).collect();
-        let Some(anchors) = anchors_of(&writes, &adds, &self.attempts.rows()) else {
+        let Some(anchors) = anchors_of(&writes, &adds, &self.attempts().rows()) else {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
         steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(Step::become_anchor);
-        Ok(steps)
-    }
-
-    /// Forgets the large rows written by these steps. So none is in memory together with the row in a refusal of its
-    /// step. Those not shown by a refusal are read again.
-    pub(super) fn let_go_of_large_rows(&mut self, steps: &[Step]) {
-        for step in steps.iter().filter(|step| matches!(step.role, Role::Writes(_) | Role::Adds)) {
-            let row = &mut self.rows[step.row];
-            // The burn of a tombstone, or of a row with demanded values, needs the old values.
-            if let Known::Row(known) = &row.known
-                && !known.is_tombstone
-                && row.is_read_first
-                && !row.layout.demands_values()
-                && heap_of_attributes(&known.attributes) > MOST_KEPT
-            {
-                row.known = Known::Nothing;
-            }
-        }
+        Ok(Sending { steps, is_transaction: true, lines_up: false, gives_way: false, races: true })
     }
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that
@@ -201,7 +78,7 @@ impl Attempt {
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
         self.rows[item.row].is_looked_at.store(true, Relaxed);
         match &self.rows[item.row].known {
-            Known::Nothing | Known::Absent | Known::Lease { .. } => Ok(None),
+            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) => Ok(None),
             Known::Row(row) => Table::<T>::decode(row),
         }
     }
@@ -214,7 +91,9 @@ impl Attempt {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
         let write = match &known.known {
-            Known::Nothing | Known::Absent | Known::Lease { .. } => Write::Create(Table::<T>::encode(value)?),
+            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) => {
+                Write::Create(Table::<T>::encode(value)?)
+            }
             Known::Row(row) if row.is_tombstone => Write::Revive(row, Table::<T>::encode(value)?),
             Known::Row(_) => return Err(invalid(format!("{} is there already", known.name))),
         };
@@ -229,7 +108,9 @@ impl Attempt {
         self.rows[item.row].is_looked_at.store(true, Relaxed);
         match &self.rows[item.row].known {
             Known::Row(row) => row.at.version.next(),
-            Known::Nothing | Known::Absent | Known::Lease { .. } => first_version(Table::<T>::LAYOUT),
+            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) => {
+                first_version(Table::<T>::LAYOUT)
+            }
         }
     }
 
@@ -271,7 +152,7 @@ impl Attempt {
     pub fn check_rest(&mut self) -> Result<(), Failure> {
         for row in 0..self.rows.len() {
             let has_step = self.steps.iter().any(|step| step.row == row);
-            if !has_step && !matches!(self.rows[row].known, Known::Nothing | Known::Lease { .. }) {
+            if !has_step && !matches!(self.rows[row].known, Known::Nothing | Known::Lease { .. } | Known::Stored(_)) {
                 self.check_row(row)?;
             }
         }
@@ -354,7 +235,7 @@ impl Attempt {
             return self.add_step(index, request, Role::Writes(sent), Some(edit));
         }
         let anchor = match anchored {
-            Some(Prepared { request, sent, .. }) => Some((request_step(address, request)?, sent)),
+            Some(Prepared { request, sent, .. }) => Some((request, sent)),
             None => None,
         };
         let bare = condition::edit_anywhere(address.key.clone(), layout, &clauses)
@@ -392,8 +273,8 @@ impl Attempt {
 
     fn prepared(&self, row: usize, write: Write<'_>) -> Result<Prepared, Failure> {
         let known = &self.rows[row];
-        let burn = self.attempts.ids_to_burn(row, write.row().map(|at| at.incarnation));
-        let stamp = Stamp { id: self.attempts.id, prune: &[], burn: &burn, fence: known.fence };
+        let burn = self.attempts().ids_to_burn(row, write.row().map(|at| at.incarnation));
+        let stamp = Stamp { id: self.attempts().id, prune: &[], burn: &burn, fence: known.fence };
         write.prepare(known.layout, &known.address.key, stamp, self.now, known.retention)
     }
 
@@ -406,7 +287,9 @@ impl Attempt {
         let known = &self.rows[row];
         let key = known.address.key.clone();
         let (request, base) = match &known.known {
-            Known::Nothing | Known::Lease { .. } => return Err(invalid(format!("{} was not read", known.name))),
+            Known::Nothing | Known::Lease { .. } | Known::Stored(_) => {
+                return Err(invalid(format!("{} was not read", known.name)));
+            }
             Known::Absent => (condition::check_absent(known.layout, key), Base::NoRow(first_version(known.layout))),
             Known::Row(row) => {
                 let demand = Demand::of(known.layout, row);
@@ -429,8 +312,23 @@ impl Attempt {
             return Err(invalid(format!("{} has two steps; a transaction takes one of each item", known.name)));
         }
         let bytes = size(&write, &known.known);
-        let request = request_step(&known.address, write)?;
-        self.steps.push(Step { row, role, layout: known.layout, request, bytes, edit });
+        self.steps.push(Step { bytes, edit, ..Step::new(row, role, write) });
         Ok(())
+    }
+}
+
+/// The size of the item after the step: the attributes in the step together with the untouched ones of the row.
+fn size(write: &ConditionalWrite, known: &Known) -> usize {
+    let kept = |is_kept: &dyn Fn(&String) -> bool| {
+        let Known::Row(row) = known else { return 0 };
+        size_of_attributes(row.attributes.iter().filter(|(name, _)| is_kept(name)))
+    };
+    match &write.action {
+        Action::Put { item } => size_of_attributes(item),
+        Action::Delete { .. } | Action::Check { .. } => kept(&|_| true),
+        Action::Update { .. } => {
+            let is_named = |name: &String| write.names.values().any(|named| named == name);
+            kept(&|name| !is_named(name)) + size_of_attributes(&write.values)
+        }
     }
 }

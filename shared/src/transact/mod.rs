@@ -12,8 +12,7 @@
 
 mod attempt;
 mod reads;
-mod step;
 mod transactions;
 
-pub use attempt::Attempt;
+pub use crate::driver::attempt::Attempt;
 pub use reads::{Item, Reads};

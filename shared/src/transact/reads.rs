@@ -1,25 +1,18 @@
 //! [`Reads`]: the items that a decision sees.
 
+use crate::driver::rows::{Known, KnownRow, LEASES};
+use crate::driver::send::{Address, Sender};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::layout::{Layout, Regions};
-use crate::protocol::change::Site;
-use crate::protocol::condition::{self, Clauses};
-use crate::protocol::item::Attributes;
-use crate::protocol::row::Row;
-use crate::protocol::send::{Address, Sender};
+use crate::layout::Regions;
+use crate::protocol::condition;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
 /// The most steps of a transaction and the most rows read for it (`DynamoDB` quota).
 const MAX_STEPS: usize = 100;
-
-/// A table of leases. Only its key is of interest here.
-static LEASES: Layout = Layout::of_key(condition::LEASE_KEY);
 
 /// The items for a decision, with their names. At most 100.
 #[derive(Debug, Default)]
@@ -70,19 +63,9 @@ impl Reads {
     /// The table of the lease must have transactions. `DynamoDB` rejects the whole transaction if the table has
     /// multi-Region strong consistency. There, write under the token of the lease instead: [`Table::fenced_by`].
     pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Item<FencingToken> {
-        self.rows.push(KnownRow {
-            name: name.into(),
-            address: Address { table: token.table.clone(), key: condition::lease_key(&token.key) },
-            layout: &LEASES,
-            retention: Duration::ZERO,
-            fence: Some(token.token),
-            is_read_first: false,
-            remembers_items: false,
-            known: Known::Lease { is_lost: false },
-            is_fresh: true,
-            is_looked_at: AtomicBool::new(false),
-            refused: Vec::new(),
-        });
+        let address = Address { table: token.table.clone(), key: condition::lease_key(&token.key) };
+        let row = KnownRow::new(name.into(), address, &LEASES);
+        self.rows.push(KnownRow { fence: Some(token.token), known: Known::Lease { is_lost: false }, ..row });
         Item { row: self.rows.len() - 1, value: PhantomData }
     }
 
@@ -91,17 +74,11 @@ impl Reads {
             Ok(key) => {
                 let address = Address { table: table.raw.name.clone(), key };
                 self.rows.push(KnownRow {
-                    name,
-                    address,
-                    layout: Table::<T>::LAYOUT,
                     retention: table.raw.tombstone_retention,
                     fence: table.raw.fence,
                     is_read_first,
                     remembers_items: table.raw.remembers_items,
-                    known: Known::Nothing,
-                    is_fresh: true,
-                    is_looked_at: AtomicBool::new(false),
-                    refused: Vec::new(),
+                    ..KnownRow::new(name, address, Table::<T>::LAYOUT)
                 });
                 self.stores.push(table.raw.store.clone());
             }
@@ -153,57 +130,6 @@ impl<T> Copy for Item<T> {}
 impl<T> fmt::Debug for Item<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Item({})", self.row)
-    }
-}
-
-#[derive(Debug)]
-pub(super) enum Known {
-    Nothing,
-    Absent,
-    Row(Row),
-    /// The key of a lease, which is never read. It is lost if a refusal has shown so.
-    Lease {
-        is_lost: bool,
-    },
-}
-
-impl Known {
-    pub(super) fn of(layout: &Layout, item: Option<Attributes>) -> Result<Self, Failure> {
-        Ok(item.map(|row| Row::read(layout, row)).transpose()?.map_or(Known::Absent, Known::Row))
-    }
-
-    /// Whether both are the same state of one row.
-    pub(super) fn is_same(&self, other: &Self) -> bool {
-        matches!((self, other), (Known::Row(one), Known::Row(other)) if one.attributes == other.attributes)
-    }
-
-    pub(super) fn version(&self) -> Option<u64> {
-        if let Known::Row(row) = self { Some(row.at.version.get()) } else { None }
-    }
-}
-
-#[derive(Debug)]
-pub(super) struct KnownRow {
-    pub(super) name: String,
-    pub(super) address: Address,
-    pub(super) layout: &'static Layout,
-    pub(super) retention: Duration,
-    pub(super) fence: Option<u64>,
-    /// Whether it is read before the first decision. Otherwise it is read along, or shown by a refusal.
-    pub(super) is_read_first: bool,
-    pub(super) remembers_items: bool,
-    pub(super) known: Known,
-    /// Whether `known` was read or returned by a refusal during this call.
-    pub(super) is_fresh: bool,
-    pub(super) is_looked_at: AtomicBool,
-    /// The conditions of edits that the row, as it is known, has refused.
-    pub(super) refused: Vec<Clauses>,
-}
-
-impl KnownRow {
-    pub(super) fn site(&self) -> Site<'_> {
-        let known = if let Known::Row(row) = &self.known { Some(row) } else { None };
-        Site { address: &self.address, layout: self.layout, known, retention: self.retention }
     }
 }
 

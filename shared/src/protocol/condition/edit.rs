@@ -4,11 +4,11 @@ use super::demand::{Demand, Expression};
 use super::write::{ConditionalWrite, Stamp, fenced};
 use crate::layout::Layout;
 use crate::protocol::item::Attributes;
-use crate::protocol::judge::{Base, SentWrite};
-use crate::protocol::memory::WriteId;
 use crate::protocol::row::{Row, number};
-use crate::version::ItemVersion;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use fencepost_core::ItemVersion;
+use fencepost_core::WriteId;
+use fencepost_core::{Base, SentWrite};
 
 /// A path of names to a value, from the top of the item.
 pub(crate) type Path = Vec<String>;
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
     use crate::layout::Settings;
     use crate::protocol::row::first_attributes;
-    use crate::version::Version;
+    use fencepost_core::Version;
 
     const LAYOUT: Layout = Layout { settings: Settings::own().edit_window(4), ..Layout::of_key("id") };
 
@@ -234,7 +234,7 @@ mod tests {
         let window = |window: u64, known: Option<&Row>| {
             let at = row(7, 5).at;
             let on = Base::Row { version: at.version, window, incarnation: at.incarnation };
-            let sent = SentWrite::new(&LAYOUT, WriteId::from_random(9), None, on);
+            let sent = SentWrite::new(LAYOUT.rules(), WriteId::from_random(9), None, on);
             let values = burn(Attributes::new(), &LAYOUT, &sent, &[], known)?.values;
             let version = |name: &str| values[name].as_n().ok()?.parse::<u64>().ok();
             Some((version(":first")?, version(":last")?))
@@ -243,7 +243,8 @@ mod tests {
         assert_eq!(window(4, Some(&row(7, 6))), Some((6, 9)), "no copy was applied before it");
         assert_eq!(window(1, Some(&row(7, 5))), Some((5, 5)));
         assert_eq!([row(7, 4), row(8, 6)].map(|other| window(4, Some(&other))), [None, None], "another row");
-        let created = SentWrite::new(&LAYOUT, WriteId::from_random(9), None, Base::NoRow(Version::ABSENT.next()));
+        let created =
+            SentWrite::new(LAYOUT.rules(), WriteId::from_random(9), None, Base::NoRow(Version::ABSENT.next()));
         assert!(burn(Attributes::new(), &LAYOUT, &created, &[], None).is_none());
     }
 }

@@ -4,8 +4,8 @@ use super::write::{Action, ConditionalWrite};
 use crate::names::Names;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{bytes, number};
-use crate::version::Incarnation;
 use aws_sdk_dynamodb::types::ReturnValue;
+use fencepost_core::Incarnation;
 use std::collections::HashMap;
 
 /// Takes a ticket from the row, if the row is of this incarnation, and returns the number of the last one. Neither the

@@ -5,7 +5,7 @@ use super::write::{Action, ConditionalWrite, IS_ABSENT, Stamp, fenced};
 use crate::layout::Layout;
 use crate::protocol::item::{Attributes, Diff};
 use crate::protocol::row::{Row, bytes, number};
-use crate::version::Incarnation;
+use fencepost_core::Incarnation;
 use std::collections::HashMap;
 
 pub(crate) fn put_if_absent(layout: &Layout, item: Attributes) -> ConditionalWrite {
@@ -152,8 +152,8 @@ pub(crate) fn sweep_at(layout: &Layout, key: Attributes, row: &Row, now: u64) ->
 mod tests {
     use super::*;
     use crate::layout::Settings;
-    use crate::protocol::memory::WriteId;
     use crate::protocol::row::{Row, first_attributes};
+    use fencepost_core::WriteId;
 
     /// There, other programs may bring back the same state, so that a second copy could follow.
     #[test]

@@ -2,9 +2,9 @@
 
 use crate::names::Names;
 use crate::protocol::item::Attributes;
-use crate::protocol::memory::WriteId;
 use crate::protocol::row::number;
 use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use fencepost_core::WriteId;
 use std::borrow::Cow;
 use std::collections::HashMap;
 

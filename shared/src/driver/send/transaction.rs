@@ -106,24 +106,7 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
     Ok(step.build())
 }
 
-pub(super) fn of_one_step(
-    outcome: SendOutcome<(), Vec<Reason>>,
-) -> SendOutcome<Option<Attributes>, Option<Attributes>> {
-    match outcome {
-        SendOutcome::Applied(()) => SendOutcome::Applied(None),
-        SendOutcome::Refused(reasons) => SendOutcome::Refused(reasons.into_iter().next().and_then(Reason::into_item)),
-        SendOutcome::NotApplied(source) => SendOutcome::NotApplied(source),
-        SendOutcome::Expired(source) => SendOutcome::Expired(source),
-        SendOutcome::Rejected(source) => SendOutcome::Rejected(source),
-        // No other token may be taken: under it, a copy would be applied again where the values have come back.
-        SendOutcome::Unknown(source) | SendOutcome::Mismatch(source) => SendOutcome::Unknown(source),
-        SendOutcome::Broken(source) => SendOutcome::Broken(source),
-    }
-}
-
-pub(super) fn classify_transact_write_items(
-    error: SdkError<TransactWriteItemsError, HttpResponse>,
-) -> SendOutcome<(), Vec<Reason>> {
+pub(super) fn classify_transact_write_items(error: SdkError<TransactWriteItemsError, HttpResponse>) -> SendOutcome {
     use TransactWriteItemsError as E;
     match error {
         SdkError::ServiceError(context) => {
@@ -154,7 +137,7 @@ fn classify_cancellation(
     reasons: Vec<CancellationReason>,
     retry_after: Option<Duration>,
     error: impl Error + Send + Sync + 'static,
-) -> SendOutcome<(), Vec<Reason>> {
+) -> SendOutcome {
     let is_throttled = |reason: &CancellationReason| {
         matches!(reason.code(), Some("ProvisionedThroughputExceeded" | "ThrottlingError"))
     };
@@ -186,7 +169,7 @@ fn classify_reason(reason: CancellationReason) -> Reason {
 
 #[cfg(test)]
 mod tests {
-    use super::super::classify::classify_read;
+    use super::super::classify::classify;
     use super::*;
     use aws_sdk_dynamodb::error::ErrorMetadata;
     use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
@@ -194,7 +177,7 @@ mod tests {
     use aws_smithy_types::body::SdkBody;
     use std::fmt;
 
-    fn asked_wait<A, F>(outcome: SendOutcome<A, F>) -> Option<Duration> {
+    fn asked_wait(outcome: SendOutcome) -> Option<Duration> {
         let SendOutcome::NotApplied(source) = outcome else { return None };
         Throttled::of(&*source)?.retry_after
     }
@@ -214,7 +197,7 @@ mod tests {
         let cancelled = TransactWriteItemsError::TransactionCanceledException(cancelled);
         let cancelled = SdkError::service_error(cancelled, answer());
         let asked = [
-            asked_wait(classify_read::<_, ()>(single)),
+            asked_wait(classify(single, Err)),
             asked_wait(classify_transact_write_items(whole)),
             asked_wait(classify_transact_write_items(cancelled)),
         ];

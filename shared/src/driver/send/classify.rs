@@ -1,7 +1,9 @@
 //! Judges the error of a request by its proof about the request: by variant, code and status, never by message.
 
-use super::outcome::{ReadOutcome, SendOutcome};
+use super::outcome::SendOutcome;
+use super::transaction::Reason;
 use crate::error::Source;
+use crate::protocol::item::Attributes;
 use crate::throttling::{Throttled, retry_after};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
@@ -15,22 +17,16 @@ use std::error::Error;
 use std::time::Duration;
 
 /// Classifies the error of an operation. `refused` takes the row out of an error that is a refusal.
-pub(super) fn classify<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
+pub(super) fn classify<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(
     error: SdkError<E, HttpResponse>,
-    refused: impl FnOnce(E) -> Result<F, E>,
-) -> SendOutcome<A, F> {
+    refused: impl FnOnce(E) -> Result<Option<Attributes>, E>,
+) -> SendOutcome {
     let SdkError::ServiceError(context) = error else { return unanswered(error) };
     let (status, retry_after) = (context.raw().status().as_u16(), retry_after(context.raw()));
     match refused(context.into_err()) {
-        Ok(by) => SendOutcome::Refused(by),
+        Ok(row) => SendOutcome::Refused(vec![Reason::Refused(row)]),
         Err(error) => by_code(status, retry_after, error),
     }
-}
-
-pub(super) fn classify_read<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A>(
-    error: SdkError<E, HttpResponse>,
-) -> ReadOutcome<A> {
-    classify(error, Err)
 }
 
 /// Whether `DynamoDB` found this query malformed: a start key unfit for the index, for example.
@@ -65,11 +61,11 @@ fn codes(source: &Source) -> Vec<Option<&str>> {
 }
 
 /// Classifies an error of the service by its code and HTTP status, never by its text.
-pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A, F>(
+pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(
     status: u16,
     retry_after: Option<Duration>,
     error: E,
-) -> SendOutcome<A, F> {
+) -> SendOutcome {
     match (error.code(), status) {
         (
             Some(
@@ -107,9 +103,7 @@ pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static, A
     }
 }
 
-pub(super) fn unanswered<E: Error + Send + Sync + 'static, A, F>(
-    error: SdkError<E, HttpResponse>,
-) -> SendOutcome<A, F> {
+pub(super) fn unanswered<E: Error + Send + Sync + 'static>(error: SdkError<E, HttpResponse>) -> SendOutcome {
     match error {
         SdkError::ConstructionFailure(_) => SendOutcome::Rejected(error.into()),
         _ if never_connected(&error) => SendOutcome::NotApplied(error.into()),
@@ -137,16 +131,24 @@ fn never_connected(error: &(dyn Error + 'static)) -> bool {
 #[cfg(test)]
 pub(super) mod tests {
     use super::super::Sender;
+    use super::super::outcome::name;
     use super::*;
-    use crate::protocol::item::Attributes;
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
     use aws_sdk_dynamodb::error::ErrorMetadata;
     use aws_smithy_runtime_api::client::result::ConnectorError;
+    use fencepost_core::{Leave, SendId, Why};
+    use std::time::SystemTime;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
-    pub(in crate::protocol::send) fn sender_to(endpoint: &str) -> Sender {
+    /// A send with a minute for its answer.
+    pub(in crate::driver::send) fn leave(leave_by: Option<SystemTime>) -> Leave {
+        let timeout = Duration::from_mins(1);
+        Leave { id: SendId(1), timeout, leave_by, mismatches: 0, why: Why::First }
+    }
+
+    pub(in crate::driver::send) fn sender_to(endpoint: &str) -> Sender {
         let config = Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new("eu-west-1"))
@@ -187,20 +189,20 @@ pub(super) mod tests {
             (429, None, "answer_lost"),
         ] {
             let error = code.map_or_else(ErrorMetadata::builder, |code| ErrorMetadata::builder().code(code));
-            let outcome = by_code::<_, (), ()>(status, None, UpdateItemError::generic(error.build()));
-            assert_eq!(outcome.name(), expected, "{status} {code:?}");
+            let outcome = by_code(status, None, UpdateItemError::generic(error.build())).split().0;
+            assert_eq!(name(outcome, false), expected, "{status} {code:?}");
         }
     }
 
     #[test]
     fn a_request_that_could_not_be_made_is_rejected_and_not_unknown() {
         let unmade = SdkError::<UpdateItemError, HttpResponse>::construction_failure("a field is missing");
-        assert!(matches!(classify_read::<_, ()>(unmade), SendOutcome::Rejected(_)));
+        assert!(matches!(classify(unmade, Err), SendOutcome::Rejected(_)));
     }
 
     #[test]
     fn a_send_that_is_not_answered_in_time_is_unknown_and_one_whose_connection_broke_is_broken() {
-        let classify = |error: SdkError<UpdateItemError, HttpResponse>| classify_read::<_, ()>(error);
+        let classify = |error: SdkError<UpdateItemError, HttpResponse>| classify(error, Err);
         assert!(matches!(classify(SdkError::timeout_error("late")), SendOutcome::Unknown(_)));
         let late = SdkError::dispatch_failure(ConnectorError::timeout("late".into()));
         assert!(matches!(classify(late), SendOutcome::Unknown(_)));
@@ -214,7 +216,7 @@ pub(super) mod tests {
         for listens in [true, false] {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             let sender = sender_to(&format!("http://{}", listener.local_addr().expect("bound")));
-            let read = sender.read("Table", Attributes::new(), Duration::from_mins(1));
+            let read = sender.read("Table", Attributes::new(), leave(None));
             let close = async {
                 let Some(listener) = Some(listener).filter(|_| listens) else { return };
                 let (mut stream, _) = listener.accept().await.expect("a connection");
@@ -222,7 +224,8 @@ pub(super) mod tests {
                 let length = stream.read(&mut request).await.expect("a request");
                 assert!(String::from_utf8_lossy(&request[..length]).contains("lib/fencepost/"), "it names this crate");
             };
-            let (outcome, ()) = tokio::join!(read, close);
+            let ((outcome, is_answered), ()) = tokio::join!(read, close);
+            assert!(!is_answered);
             match outcome {
                 SendOutcome::Broken(_) => assert!(listens),
                 SendOutcome::NotApplied(_) => assert!(!listens),

@@ -1,12 +1,24 @@
 //! [`judge`] (pure): finds out the fate of every send of a write from the row that refused it.
 
 use super::memory::{Memory, Trace, WriteId};
-use crate::layout::Layout;
 use crate::version::{Incarnation, ItemVersion, Version};
 use tracing::debug;
 
+/// The settings of a table on which the outcome of a write depends.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct TableRules {
+    /// How many commits a row remembers an id: R.
+    pub remembered: u64,
+    /// Whether rows may vanish at any time.
+    pub rows_may_vanish: bool,
+    /// Whether versions may repeat, so that only an id proves anything.
+    pub versions_may_repeat: bool,
+    /// Whether another client may end a value just after its create.
+    pub values_may_end: bool,
+}
+
 /// One conditional write: the parts relevant to its outcome.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct SentWrite {
     /// The id of the write.
     pub id: WriteId,
@@ -24,29 +36,25 @@ pub struct SentWrite {
 
 impl SentWrite {
     /// Whether it demands one state of the row, whose size is fixed. Where versions may repeat, it demands the values.
-    pub(crate) fn is_exact(&self) -> bool {
+    pub fn is_exact(&self) -> bool {
         self.versions_may_repeat || !matches!(self.on, Base::Row { window: 2.., .. })
     }
 
-    pub(crate) fn new(layout: &Layout, id: WriteId, fence: Option<u64>, on: Base) -> Self {
-        SentWrite {
-            id,
-            on,
-            remembered: layout.remembered,
-            fence,
-            rows_may_vanish: layout.rows_may_vanish(),
-            versions_may_repeat: layout.demands_values(),
-        }
+    /// A write to a row of a table with these rules.
+    #[must_use]
+    pub fn new(rules: TableRules, id: WriteId, fence: Option<u64>, on: Base) -> Self {
+        let TableRules { remembered, rows_may_vanish, versions_may_repeat, values_may_end: _ } = rules;
+        SentWrite { id, on, remembered, fence, rows_may_vanish, versions_may_repeat }
     }
 
     /// Whether the row or its memory may vanish soon after the write was applied, and the proof with it.
-    pub(crate) fn memory_may_vanish(&self) -> bool {
+    pub fn memory_may_vanish(&self) -> bool {
         self.versions_may_repeat || (self.rows_may_vanish && matches!(self.on, Base::NoRow(_)))
     }
 }
 
 /// The state of the row demanded by a conditional write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Base {
     /// No row: the write is a create, and makes this version.
     NoRow(Version),
@@ -63,7 +71,7 @@ pub enum Base {
 }
 
 /// The parts of a row shown by a refusal.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct SeenRow {
     /// The current version.
     pub version: Version,
@@ -78,7 +86,7 @@ pub struct SeenRow {
 }
 
 impl SeenRow {
-    pub(crate) fn at(&self) -> ItemVersion {
+    pub fn at(&self) -> ItemVersion {
         ItemVersion { version: self.version, incarnation: self.incarnation }
     }
 
@@ -89,12 +97,12 @@ impl SeenRow {
     }
 }
 
-pub(crate) fn is_fenced(seen: Option<u64>, token: Option<u64>) -> bool {
+pub fn is_fenced(seen: Option<u64>, token: Option<u64>) -> bool {
     matches!((seen, token), (Some(seen), Some(token)) if token < seen)
 }
 
 /// The proof from a refusal about every send of one write, earlier ones included.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
     /// A send was applied, and made this version. The refusal is an echo of it.
     Landed(Version),
@@ -110,12 +118,12 @@ pub enum Verdict {
 
 impl Verdict {
     /// Whether it says for all time if the write was applied.
-    pub(crate) fn is_final(self) -> bool {
+    pub fn is_final(self) -> bool {
         matches!(self, Verdict::Landed(_) | Verdict::NeverApplied)
     }
 
     /// The same verdict, after an event at `DEBUG` with the target `fencepost::judge` has named it.
-    pub(crate) fn traced(self) -> Self {
+    pub fn traced(self) -> Self {
         let (verdict, version) = match self {
             Verdict::Landed(version) => ("landed", Some(version.get())),
             Verdict::NeverApplied => ("never_applied", None),
@@ -182,7 +190,7 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
 }
 
 /// Judges a write of which no copy can be applied any more.
-pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
+pub fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match (judge(write, seen), write.on, seen) {
         (Verdict::Open, ..) => Verdict::NeverApplied,
         (_, Base::NoRow(_), None) if !write.rows_may_vanish => Verdict::NeverApplied,
@@ -191,42 +199,42 @@ pub(crate) fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) ->
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use super::*;
 
-    pub(in crate::protocol) const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
-    pub(in crate::protocol) const R: u64 = 16;
-    pub(in crate::protocol) const W: u64 = 4;
+    pub(crate) const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
+    pub(crate) const R: u64 = 16;
+    pub(crate) const W: u64 = 4;
 
-    pub(in crate::protocol) fn version(number: u64) -> Version {
+    pub(crate) fn version(number: u64) -> Version {
         Version::new(number).expect("small")
     }
 
-    pub(in crate::protocol) fn id(number: u64) -> WriteId {
+    pub(crate) fn id(number: u64) -> WriteId {
         WriteId::from_random(number)
     }
 
     /// A row at this version, as old as its memory allows. The write with the id `n + 1` was applied at version `n`.
-    pub(in crate::protocol) fn row_at(latest: u64) -> SeenRow {
+    pub(crate) fn row_at(latest: u64) -> SeenRow {
         let oldest = latest.saturating_sub(R).max(1);
         let memory = (oldest..latest).map(|n| (id(n + 1), Trace::Applied(version(n)))).collect();
         SeenRow { version: version(latest), incarnation: ROW, memory: Some(memory), fence: None, ends_at: None }
     }
 
-    pub(in crate::protocol) fn write(id: WriteId, at: u64, window: u64) -> SentWrite {
+    pub(crate) fn write(id: WriteId, at: u64, window: u64) -> SentWrite {
         let on = Base::Row { version: version(at), window, incarnation: ROW };
         SentWrite { id, on, remembered: R, fence: None, rows_may_vanish: false, versions_may_repeat: false }
     }
 
-    pub(in crate::protocol) fn create(id: WriteId) -> SentWrite {
+    pub(crate) fn create(id: WriteId) -> SentWrite {
         SentWrite { on: Base::NoRow(version(1)), ..write(id, 1, 1) }
     }
 
-    pub(in crate::protocol) fn foreign(at: u64, content: u8) -> SeenRow {
+    pub(crate) fn foreign(at: u64, content: u8) -> SeenRow {
         SeenRow { incarnation: Incarnation::of_content([content; 16]), memory: None, ..row_at(at) }
     }
 
-    pub(in crate::protocol) fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
+    pub(crate) fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
         let on = Base::Row { version: version(at), window: 1, incarnation: Incarnation::of_content([content; 16]) };
         SentWrite { on, rows_may_vanish: true, ..write(id, at, 1) }
     }

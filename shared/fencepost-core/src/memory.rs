@@ -12,7 +12,7 @@ const PRUNED_PER_WRITE: usize = 4;
 const MOST_PRUNED: usize = 32;
 /// How many ids beyond R a row may have for a write whose writer has not seen its memory, and so removes none. With more,
 /// the write is refused: the refusal shows the memory. Two full prunings are then due, and an id takes 16 bytes.
-pub(crate) const UNSEEN_IDS: u64 = 32;
+pub const UNSEEN_IDS: u64 = 32;
 
 /// The id of one attempt of a change, or of all of them as long as none may still be applied after its refusal. It stays the
 /// same on every send, and is never used again.
@@ -29,7 +29,6 @@ impl WriteId {
     }
 
     /// Creates a write id from its 8 bytes.
-    #[cfg(any(test, feature = "testing"))]
     #[must_use]
     pub const fn from_bytes(bytes: [u8; 8]) -> Self {
         WriteId(bytes)
@@ -61,7 +60,7 @@ impl WriteId {
 }
 
 /// The trace of one write in the memory of a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Trace {
     /// The write was applied when the row was at this version. It made the next version.
     Applied(Version),
@@ -81,9 +80,9 @@ impl Trace {
 
 /// The recent writes remembered by a row.
 ///
-/// A row remembers each id for at least R commits. R is [`Settings::remembered_writes`](crate::Settings::remembered_writes),
-/// a constant of the table.
-#[derive(Clone, PartialEq, Eq, Default, Debug)]
+/// A row remembers each id for at least R commits. R is a constant of the
+/// table (`Settings::remembered_writes`).
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Memory(BTreeMap<WriteId, Trace>);
 
 impl Memory {
@@ -93,7 +92,7 @@ impl Memory {
         self.0.get(&id).copied()
     }
 
-    pub(crate) fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.0.len()
     }
 

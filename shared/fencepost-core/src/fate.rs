@@ -42,8 +42,8 @@ pub fn judge_open(open: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) -> Ve
 }
 
 /// The life of a row, as far as it decides whether the row would remember a write.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Life {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Life {
     Absent,
     Foreign,
     /// The row is of this incarnation, has a memory or not, and is at this version.
@@ -51,7 +51,7 @@ pub(super) enum Life {
 }
 
 impl Life {
-    pub(super) fn of(seen: Option<&SeenRow>) -> Self {
+    pub(crate) fn of(seen: Option<&SeenRow>) -> Self {
         match seen {
             None => Life::Absent,
             Some(row) if row.incarnation.is_foreign() => Life::Foreign,
@@ -59,7 +59,7 @@ impl Life {
         }
     }
 
-    pub(super) fn demanded(on: Base) -> Self {
+    pub(crate) fn demanded(on: Base) -> Self {
         match on {
             Base::NoRow(_) => Life::Absent,
             Base::Row { incarnation, .. } if incarnation.is_foreign() => Life::Foreign,
@@ -69,7 +69,7 @@ impl Life {
 
     /// Whether a row of this life may lack the memory of writes applied to the earlier row: it is gone, another one, or
     /// has lost its memory. A missing row has nothing to forget.
-    pub(super) fn may_have_forgotten(self, before: Self) -> bool {
+    pub(crate) fn may_have_forgotten(self, before: Self) -> bool {
         match (self, before) {
             (Life::Ours(now, remembers, _), Life::Ours(then, remembered, _)) => {
                 (now, remembers) != (then, remembered) || self.is_made_again(before)
@@ -79,7 +79,7 @@ impl Life {
     }
 
     /// Whether a late copy of a create made the same row again: its version went down.
-    pub(super) fn is_made_again(self, before: Self) -> bool {
+    pub(crate) fn is_made_again(self, before: Self) -> bool {
         let (Life::Ours(now, _, version), Life::Ours(then, _, last)) = (self, before) else { return false };
         now == then && version < last
     }
@@ -106,7 +106,7 @@ impl SentWrite {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::judge::tests::{R, ROW, W, adoption, create, foreign, id, row_at, version, write};
+    use crate::judge::tests::{R, ROW, W, adoption, create, foreign, id, row_at, version, write};
 
     #[test]
     fn a_copy_of_a_refused_write_may_still_land_until_its_condition_cannot_hold_again() {

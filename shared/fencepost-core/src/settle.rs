@@ -1,25 +1,13 @@
 //! What follows from the verdict on a refused change (pure): is it told, sent again, burned, or unknown?
 //!
-//! Both the engine in `change.rs` and the models in `dev/models` follow these functions.
+//! `change.rs` follows these functions.
 
-use crate::error::Failure;
-use crate::protocol::judge::{Base, SentWrite, Verdict};
+use crate::judge::{Base, SentWrite, Verdict};
 use crate::version::{ItemVersion, Version};
 
 /// The most earlier attempts of one change burned by the next one. With more of them, the change gives up, because each
 /// makes the expressions of the next one longer.
-pub(crate) const MOST_OPEN: usize = 32;
-
-/// The failure at the end of a change with open attempts: one of them may have been applied since its refusal. Only a
-/// lost lease proves the opposite, because no attempt is applied without it. A refused edit is told like the refusal of a
-/// decision, also after open attempts.
-pub(crate) fn while_open(failure: Failure) -> Failure {
-    match failure {
-        Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
-        Failure::OutcomeUnknown { .. } | Failure::Fenced | Failure::EditRefused { .. } => failure,
-        other => Failure::OutcomeUnknown { source: other.into() },
-    }
-}
+pub const MOST_OPEN: usize = 32;
 
 /// The next action after a refusal.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -124,14 +112,14 @@ pub fn writes_to(writes: &[usize], rows: &[usize]) -> bool {
     writes.iter().any(|row| rows.contains(row))
 }
 
-pub(crate) fn committed(sent: &SentWrite) -> ItemVersion {
+pub fn committed(sent: &SentWrite) -> ItemVersion {
     match sent.on {
         Base::NoRow(version) => ItemVersion { version, incarnation: sent.id.as_incarnation() },
         Base::Row { version, .. } => made(sent, version.next()),
     }
 }
 
-pub(crate) fn made(sent: &SentWrite, version: Version) -> ItemVersion {
+pub fn made(sent: &SentWrite, version: Version) -> ItemVersion {
     match sent.on {
         Base::Row { incarnation, .. } if !incarnation.is_foreign() => ItemVersion { version, incarnation },
         // The write made the row, or adopted it.
@@ -161,13 +149,6 @@ mod tests {
         }
         assert_eq!(after(Verdict::Corrupt, nothing), After::Corrupt);
         assert_eq!(after(Verdict::Corrupt, Facts { can_burn: true, is_lease_lost: true, ..pending }), After::Unknown);
-    }
-
-    #[test]
-    fn a_failure_while_an_attempt_is_open_is_unknown_unless_the_lease_is_lost() {
-        let too_large = while_open(Failure::TooLarge { bytes: 2, limit: 1 });
-        assert!(matches!(too_large, Failure::OutcomeUnknown { .. }), "{too_large:?}");
-        assert!(matches!(while_open(Failure::Fenced), Failure::Fenced));
     }
 
     const X: (usize, bool) = (0, true);

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-/// A counter per item: [the first](crate::Settings::first_version) on create, +1 with each committed write of this
+/// A counter per item: the first on create (a setting of the table), +1 with each committed write of this
 /// crate, deletion included. Other programs may raise it by more.
 ///
 /// The version of a key only rises while a delayed request can still arrive, also across delete and re-create. It is at
@@ -29,7 +29,7 @@ impl Version {
     }
 
     /// Whether this many more writes can raise the version.
-    pub(crate) const fn has_room_for(self, writes: u64) -> bool {
+    pub const fn has_room_for(self, writes: u64) -> bool {
         self.0 + writes <= Version::MAX
     }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Version {
 ///
 /// Versions alone are not enough. After TTL has removed a row, a new row under the same key may reach an old version
 /// number again. An old reader would take the new row for the one it knew. The incarnation tells them apart. A row of a
-/// restored table gets a new incarnation for the same reason ([`Task::Restamp`](crate::maintenance::Task::Restamp)).
+/// restored table gets a new incarnation for the same reason.
 ///
 /// A row that another program wrote has no incarnation. A digest of its value takes the place of one, so that a state of
 /// such a row is told from others as well. The first change by this crate adopts the row and gives it an incarnation.

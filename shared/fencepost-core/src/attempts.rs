@@ -4,8 +4,8 @@ use super::fate::{Life, judge_open};
 use super::judge::{Base, SeenRow, SentWrite, Verdict};
 use super::memory::WriteId;
 use super::refusal::{RefusedStep, vanishes_soon};
-use super::settle::{MOST_OPEN, made, while_open, writes_to};
-use crate::error::Failure;
+use super::settle::{MOST_OPEN, made, writes_to};
+use crate::fault::{Cause, Fault};
 use crate::version::{Incarnation, ItemVersion};
 use std::collections::BTreeSet;
 use std::time::SystemTime;
@@ -13,16 +13,16 @@ use std::time::SystemTime;
 /// The attempts of one change. An attempt is *open* if it was refused and may still be applied. The next attempt has an
 /// id of its own and excludes them: it writes to a row that would remember them, and burns their ids there. So at most
 /// one of all attempts is applied, and the rows tell which.
-#[derive(Debug)]
-pub(crate) struct Attempts {
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Attempts {
     pub id: WriteId,
     open: Vec<OpenAttempt>,
     /// The earlier attempt of which a second copy was applied after the refusal, with the version made by it.
     pub landed: Option<(WriteId, ItemVersion)>,
 }
 
-#[derive(Debug)]
-pub(crate) struct OpenAttempt {
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct OpenAttempt {
     pub id: WriteId,
     /// Its writes to rows that would remember it: the row, the write, and the life of the row when it was seen last.
     writes: Vec<(usize, SentWrite, Life)>,
@@ -32,7 +32,7 @@ pub(crate) struct OpenAttempt {
 
 impl OpenAttempt {
     /// The rows that would remember it, each with the write sent there.
-    pub(crate) fn writes(&self) -> Vec<(usize, SentWrite)> {
+    pub fn writes(&self) -> Vec<(usize, SentWrite)> {
         self.writes.iter().map(|(row, sent, _)| (*row, *sent)).collect()
     }
 
@@ -49,48 +49,50 @@ impl OpenAttempt {
 }
 
 impl Attempts {
-    pub(crate) fn new(id: WriteId) -> Self {
+    pub fn new(id: WriteId) -> Self {
         Attempts { id, open: Vec::new(), landed: None }
     }
 
-    pub(crate) fn is_open(&self, id: WriteId) -> bool {
+    pub fn is_open(&self, id: WriteId) -> bool {
         self.open.iter().any(|open| open.id == id)
     }
 
     /// Whether a burn followed the attempt with this id. The change goes on under another id.
-    pub(crate) fn is_burned(&self, id: WriteId) -> bool {
+    pub fn is_burned(&self, id: WriteId) -> bool {
         self.id != id && !self.is_open(id)
     }
 
-    pub(crate) fn failed(&self, failure: Failure) -> Failure {
-        if self.open.is_empty() && self.landed.is_none() { failure } else { while_open(failure) }
+    /// Whether one of its attempts may have been applied although it was refused, so that no failure is sure.
+    #[must_use]
+    pub fn is_doubtful(&self) -> bool {
+        !self.open.is_empty() || self.landed.is_some()
     }
 
     /// Fails if an earlier attempt may have been applied and none of the rows shown tells.
-    pub(crate) fn check_remembered(&self) -> Result<(), Failure> {
+    pub fn check_remembered(&self) -> Result<(), Fault> {
         if self.open.iter().any(|open| open.is_forgotten) {
-            let source = "an earlier attempt may have been applied, and its row no longer remembers it".into();
-            return Err(Failure::OutcomeUnknown { source });
+            let said = "an earlier attempt may have been applied, and its row no longer remembers it";
+            return Err(Fault::Unknown(Cause::Said(said)));
         }
         Ok(())
     }
 
-    pub(crate) fn rows(&self) -> Vec<Vec<usize>> {
+    pub fn rows(&self) -> Vec<Vec<usize>> {
         self.open.iter().map(OpenAttempt::rows).collect()
     }
 
     /// Takes an open attempt that none of these rows would remember. So a transaction on them does not exclude it.
-    pub(crate) fn take_one_beside(&mut self, writes: &[usize]) -> Option<OpenAttempt> {
+    pub fn take_one_beside(&mut self, writes: &[usize]) -> Option<OpenAttempt> {
         let index = self.open.iter().position(|open| !writes_to(writes, &open.rows()))?;
         Some(self.open.swap_remove(index))
     }
 
-    pub(crate) fn stay_open(&mut self, open: Vec<OpenAttempt>) {
+    pub fn stay_open(&mut self, open: Vec<OpenAttempt>) {
         self.open.extend(open);
     }
 
     /// The ids burned by a write to this row: those of which a row of this incarnation would have a memory.
-    pub(crate) fn ids_to_burn(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
+    pub fn ids_to_burn(&self, row: usize, incarnation: Option<Incarnation>) -> Vec<WriteId> {
         let is_here = |sent: &SentWrite| match sent.on {
             Base::Row { incarnation: of, .. } => !of.is_foreign() && Some(of) == incarnation,
             Base::NoRow(_) => false,
@@ -101,14 +103,14 @@ impl Attempts {
 
     /// For each open attempt without a shown row to judge it by, one of its rows. A service may name only one of the
     /// steps with a failed condition. So a refusal by other rows does not tell.
-    pub(crate) fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> BTreeSet<usize> {
+    pub fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> BTreeSet<usize> {
         let rows = self.open.iter().map(OpenAttempt::rows_that_tell);
         let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));
         unseen.filter_map(|rows| rows.first().copied()).collect()
     }
 
     /// Judges the open attempts by a row just shown. Finds the applied one, and drops the dead ones.
-    pub(crate) fn judge(&mut self, row: usize, seen: Option<&SeenRow>, now: SystemTime) {
+    pub fn judge(&mut self, row: usize, seen: Option<&SeenRow>, now: SystemTime) {
         let landed = &mut self.landed;
         self.open.retain_mut(|open| {
             let life = Life::of(seen);
@@ -130,16 +132,14 @@ impl Attempts {
     }
 
     /// Goes on under the id `next`, after these steps, which were refused and may still be applied.
-    pub(crate) fn leave_open(&mut self, steps: &[RefusedStep<'_>], next: WriteId) -> Result<(), Failure> {
+    pub(crate) fn leave_open(&mut self, steps: &[RefusedStep<'_>], next: WriteId) -> Result<(), Fault> {
         if self.open.len() == MOST_OPEN {
-            return Err(Failure::OutcomeUnknown {
-                source: "too many attempts were refused and may still be applied".into(),
-            });
+            return Err(Fault::Unknown(Cause::Said("too many attempts were refused and may still be applied")));
         }
         let known = |step: &RefusedStep<'_>| {
-            let (sent, seen) = (step.write()?, step.seen.as_ref());
+            let (sent, seen) = (step.write()?, step.seen());
             let life = if step.is_shown() { Life::of(seen) } else { Life::demanded(sent.on) };
-            Some((step.row, sent.not_applied_before(seen), life))
+            Some((step.step.row, sent.not_applied_before(seen), life))
         };
         self.open.push(OpenAttempt {
             id: self.id,
@@ -154,13 +154,13 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
-    use crate::protocol::judge::tests::row_at;
-    use crate::protocol::refusal::Role;
-    use crate::protocol::send::Reason;
+    use crate::judge::TableRules;
+    use crate::judge::tests::row_at;
+    use crate::refusal::{Reason, Role, Step};
     use crate::version::Version;
 
-    static LAYOUT: Layout = Layout::of_key("id");
+    const RULES: TableRules =
+        TableRules { remembered: 16, rows_may_vanish: false, versions_may_repeat: false, values_may_end: false };
     const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
 
     fn id(number: u64) -> WriteId {
@@ -169,11 +169,11 @@ mod tests {
 
     fn update_of(id: WriteId, incarnation: Incarnation) -> Role {
         let version = Version::new(3).expect("small");
-        Role::Writes(SentWrite::new(&LAYOUT, id, None, Base::Row { version, window: 1, incarnation }))
+        Role::Writes(SentWrite::new(RULES, id, None, Base::Row { version, window: 1, incarnation }))
     }
 
     fn step(row: usize, role: Role) -> RefusedStep<'static> {
-        RefusedStep::new(row, role, &LAYOUT, &Reason::NotNow)
+        RefusedStep { step: Step { row, role, rules: RULES, is_named_by_client: false }, reason: &Reason::NotNow }
     }
 
     #[test]
@@ -204,7 +204,7 @@ mod tests {
     /// The absence of a row proves nothing if another program, or the write itself, may have removed it.
     #[test]
     fn a_row_that_may_have_vanished_does_not_stand_for_the_row_that_tells() {
-        let sent = |on| SentWrite::new(&LAYOUT, id(1), None, on);
+        let sent = |on| SentWrite::new(RULES, id(1), None, on);
         let version = Version::new(3).expect("small");
         let update = sent(Base::Row { version, window: 1, incarnation: ROW });
         let created = SentWrite { rows_may_vanish: true, ..sent(Base::NoRow(version)) };
@@ -243,6 +243,6 @@ mod tests {
             attempts.leave_open(&[step(0, update_of(id(number), ROW))], id(number + 1)).expect("not too many");
         }
         let refused = attempts.leave_open(&[step(0, update_of(id(99), ROW))], id(100));
-        assert!(matches!(refused, Err(Failure::OutcomeUnknown { .. })), "{refused:?}");
+        assert!(matches!(refused, Err(Fault::Unknown(_))), "{refused:?}");
     }
 }

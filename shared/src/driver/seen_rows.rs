@@ -1,9 +1,9 @@
 //! [`SeenRows`]: the rows that a client saw last. A warm change starts from them and needs no read.
 
 use crate::protocol::item::{Attributes, size_of_attributes};
-use crate::protocol::memory::{Trace, WriteId};
 use crate::protocol::row::Row;
 use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::{Trace, WriteId};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};

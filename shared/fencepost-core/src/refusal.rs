@@ -1,17 +1,14 @@
 //! Judges a refused change of one step or of several (pure): the proof about every send, given by the refusing rows.
 
-use super::condition::{HOLDER, TOKEN};
 use super::fate::may_still_land;
-use super::judge::{Base, SeenRow, SentWrite, Verdict, judge, judge_without_copies};
+use super::judge::{Base, SeenRow, SentWrite, TableRules, Verdict, judge, judge_without_copies};
 use super::memory::WriteId;
-use super::row::{self, is_soon};
-use super::send::Reason;
 use super::settle::burn_helps;
-use crate::layout::Layout;
+use super::time::is_soon;
 use std::time::SystemTime;
 
 /// The effect of a step.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Role {
     /// The step writes to the observed state, and leaves the write id.
     Writes(SentWrite),
@@ -21,70 +18,116 @@ pub enum Role {
     Adds,
     /// The step demands a lease held under this token.
     Requires(u64),
+    /// The step writes what may be written any number of times, such as the newest instance or an acquire under its id.
+    /// It leaves no write id. Whoever made it judges the row that refuses it.
+    Repeats,
 }
 
 impl Role {
-    pub(crate) fn base(&self) -> Option<Base> {
+    /// The state of the row that the step demands, if it demands one.
+    #[must_use]
+    pub fn base(&self) -> Option<Base> {
         match self {
             Role::Writes(sent) => Some(sent.on),
             Role::Checks(on) => Some(*on),
-            Role::Adds | Role::Requires(_) => None,
+            Role::Adds | Role::Requires(_) | Role::Repeats => None,
         }
     }
 }
 
-/// Whether the row in the way of a create may vanish while a copy of the create can still arrive.
-pub(super) fn vanishes_soon(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTime) -> bool {
-    matches!(sent.on, Base::NoRow(_)) && is_soon(seen.and_then(|row| row.ends_at), now)
-}
-
-/// The verdict of the row on a write, and whether the row [vanishes soon](vanishes_soon).
-pub(super) fn judge_one(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTime) -> (Verdict, bool) {
-    (judge(sent, seen), vanishes_soon(sent, seen, now))
-}
-
-pub(crate) struct RefusedStep<'a> {
+/// One step of a change.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Step {
     /// The place of its row among the rows of the change.
     pub row: usize,
+    /// Its effect.
     pub role: Role,
-    pub layout: &'static Layout,
-    pub reason: &'a Reason,
-    /// The row that refused the step, if there was one and it is readable.
-    pub seen: Option<SeenRow>,
+    /// The rules of its table.
+    pub rules: TableRules,
     /// Whether the demanded version may be made up by a client. A lower version then proves nothing.
     pub is_named_by_client: bool,
 }
 
-impl<'a> RefusedStep<'a> {
-    pub(crate) fn new(row: usize, role: Role, layout: &'static Layout, reason: &'a Reason) -> Self {
-        let seen = if let Reason::Refused(Some(item)) = reason { row::seen(layout, item) } else { None };
-        RefusedStep { row, role, layout, reason, seen, is_named_by_client: false }
-    }
-
-    pub(crate) fn is_shown(&self) -> bool {
-        matches!(self.reason, Reason::Refused(_))
-    }
-
-    pub(crate) fn write(&self) -> Option<SentWrite> {
+impl Step {
+    /// The write that the row would remember.
+    #[must_use]
+    pub fn write(&self) -> Option<SentWrite> {
         if let Role::Writes(sent) = self.role { Some(sent) } else { None }
     }
 
     /// The write as it is judged. A create may have been applied, and its value ended and removed since. So neither
     /// another row nor a free key proves anything about a pending send of it.
-    pub(crate) fn judged_write(&self) -> Option<SentWrite> {
+    #[must_use]
+    pub fn judged_write(&self) -> Option<SentWrite> {
         let sent = self.write()?;
-        Some(SentWrite { rows_may_vanish: sent.rows_may_vanish || self.layout.values_may_end(), ..sent })
+        Some(SentWrite { rows_may_vanish: sent.rows_may_vanish || self.rules.values_may_end, ..sent })
+    }
+}
+
+/// What a refusal shows at the key of a step.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Seen {
+    /// The row, if there is one and it is readable.
+    Row(Option<SeenRow>),
+    /// A lease, which is lost to its token for good, or may be held under it.
+    Lease {
+        /// Whether it is lost.
+        is_lost: bool,
+    },
+}
+
+/// Why one step was refused.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Reason {
+    /// This step was not a reason.
+    None,
+    /// The condition of the step did not hold.
+    Refused(Seen),
+    /// Another transaction or a throttled table stood in the way. The step may pass when it is sent again.
+    NotNow,
+    /// The step is impossible. Sending it again is useless.
+    Rejected,
+}
+
+/// Whether the row in the way of a create may vanish while a copy of the create can still arrive.
+pub(crate) fn vanishes_soon(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTime) -> bool {
+    matches!(sent.on, Base::NoRow(_)) && is_soon(seen.and_then(|row| row.ends_at), now)
+}
+
+/// The verdict of the row on a write, and whether the row [vanishes soon](vanishes_soon).
+pub(crate) fn judge_one(sent: &SentWrite, seen: Option<&SeenRow>, now: SystemTime) -> (Verdict, bool) {
+    (judge(sent, seen), vanishes_soon(sent, seen, now))
+}
+
+/// A step of a refused change, with the reason of its refusal.
+#[derive(Clone, Copy)]
+pub(crate) struct RefusedStep<'a> {
+    pub step: Step,
+    pub reason: &'a Reason,
+}
+
+impl RefusedStep<'_> {
+    pub fn is_shown(&self) -> bool {
+        matches!(self.reason, Reason::Refused(_))
     }
 
-    pub(crate) fn burn_helps(&self) -> bool {
-        self.judged_write()
-            .is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen.as_ref()))))
+    /// The row that refused the step, if there was one and it is readable.
+    pub fn seen(&self) -> Option<&SeenRow> {
+        if let Reason::Refused(Seen::Row(row)) = self.reason { row.as_ref() } else { None }
     }
 
-    pub(crate) fn is_lease_lost(&self) -> bool {
-        let (Role::Requires(mine), Reason::Refused(Some(row))) = (self.role, self.reason) else { return false };
-        let current = row.get(TOKEN).and_then(row::read_number);
-        current.is_some_and(|current| is_lost(mine, current, row.contains_key(HOLDER)))
+    pub fn write(&self) -> Option<SentWrite> {
+        self.step.write()
+    }
+
+    pub fn burn_helps(&self) -> bool {
+        self.step
+            .judged_write()
+            .is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen()))))
+    }
+
+    pub fn is_lease_lost(&self) -> bool {
+        matches!(self.reason, Reason::Refused(Seen::Lease { is_lost: true }))
     }
 
     /// Whether a second copy of the step may still be applied, if no send of it is pending.
@@ -92,13 +135,13 @@ impl<'a> RefusedStep<'a> {
         if !self.is_shown() {
             return true;
         }
-        let sent = match self.role {
+        let sent = match self.step.role {
             Role::Writes(sent) => sent,
-            Role::Checks(on) => SentWrite::new(self.layout, WriteId::from_random(0), None, on),
-            Role::Adds => return true,
+            Role::Checks(on) => SentWrite::new(self.step.rules, WriteId::from_random(0), None, on),
+            Role::Adds | Role::Repeats => return true,
             Role::Requires(_) => return !self.is_lease_lost(),
         };
-        may_still_land(&sent, self.seen.as_ref(), vanishes_soon(&sent, self.seen.as_ref(), now))
+        may_still_land(&sent, self.seen(), vanishes_soon(&sent, self.seen(), now))
     }
 }
 
@@ -108,11 +151,18 @@ impl<'a> RefusedStep<'a> {
 /// Checks and plain adds leave no id and prove nothing. Their rows may have moved on before or after.
 pub(crate) fn judge_refusal(steps: &[RefusedStep<'_>], now: SystemTime) -> Verdict {
     judge_steps(steps.iter().filter(|step| step.is_shown()).filter_map(|step| {
-        Some(match judge_one(&step.judged_write()?, step.seen.as_ref(), now) {
-            (Verdict::Corrupt, is_soon) if step.is_named_by_client => (Verdict::Unproved, is_soon),
+        Some(match judge_one(&step.step.judged_write()?, step.seen(), now) {
+            (Verdict::Corrupt, is_soon) if step.step.is_named_by_client => (Verdict::Unproved, is_soon),
             judged => judged,
         })
     }))
+}
+
+/// Judges the steps of a transaction by the reasons of its cancellation.
+#[must_use]
+pub fn judge_cancellation(steps: &[(Step, Reason)], now: SystemTime) -> Verdict {
+    let steps: Vec<_> = steps.iter().map(|(step, reason)| RefusedStep { step: *step, reason }).collect();
+    judge_refusal(&steps, now)
 }
 
 /// Whether a second copy of these steps may still be applied, if no send of them is pending: no reason shows that the
@@ -123,6 +173,7 @@ pub(crate) fn steps_may_still_land(steps: &[RefusedStep<'_>], now: SystemTime) -
 
 /// Judges all steps by the verdicts on the refused writes with an id. The flag beside each verdict: the row may vanish
 /// while a copy of a create can still arrive.
+#[must_use]
 pub fn judge_steps(verdicts: impl Iterator<Item = (Verdict, bool)>) -> Verdict {
     let mut all = Verdict::Unproved;
     for (verdict, is_soon) in verdicts {
@@ -137,6 +188,7 @@ pub fn judge_steps(verdicts: impl Iterator<Item = (Verdict, bool)>) -> Verdict {
 }
 
 /// Judges a transaction after its lease was lost, by the present rows of its writes.
+#[must_use]
 pub fn judge_after_loss(writes: impl Iterator<Item = (SentWrite, Option<SeenRow>)>) -> Verdict {
     let mut all = Verdict::Unproved;
     for (sent, seen) in writes {
@@ -152,6 +204,7 @@ pub fn judge_after_loss(writes: impl Iterator<Item = (SentWrite, Option<SeenRow>
 /// Whether the row of a lease shows the lease with the token `mine` as lost: released, or acquired by another caller
 /// since. No copy of a write under it will be applied then. A token higher than the current one proves nothing, because
 /// it may become the current one later.
+#[must_use]
 pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
     current > mine || (current == mine && !is_held)
 }
@@ -159,29 +212,21 @@ pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Settings;
-    use crate::protocol::item::Attributes;
-    use crate::protocol::judge::tests::{create as created_by, version, write};
+    use crate::judge::tests::{create as created_by, version, write};
+    use crate::memory::Trace;
     use crate::version::{Incarnation, Version};
-    use aws_sdk_dynamodb::types::AttributeValue;
     use std::time::{Duration, UNIX_EPOCH};
 
     const OURS: WriteId = WriteId::from_bytes([1; 8]);
     const THEIRS: WriteId = WriteId::from_bytes([2; 8]);
-    const LAYOUT: Layout = Layout {
-        expires_at: Some("expiresAt"),
-        settings: Settings { keeps_ends: true, ..Settings::own() },
-        ..Layout::of_key("id")
-    };
+    const RULES: TableRules =
+        TableRules { remembered: 16, rows_may_vanish: false, versions_may_repeat: false, values_may_end: false };
     const LANDED: Verdict = Verdict::Landed(Version::ABSENT.next());
 
     /// A row created by the write `by` and unchanged since, at version `at`.
-    fn row_of(by: WriteId, at: u64) -> Attributes {
-        let mut row = row::first_attributes(&LAYOUT, by);
-        row.insert("_version".to_owned(), AttributeValue::N(at.to_string()));
-        let trace = (by.name(), AttributeValue::N((at - 1).to_string()));
-        row.insert("_writes".to_owned(), AttributeValue::M([trace].into()));
-        row
+    fn row_of(by: WriteId, at: u64) -> SeenRow {
+        let memory = Some([(by, Trace::Applied(version(at - 1)))].into_iter().collect());
+        SeenRow { version: version(at), incarnation: by.as_incarnation(), memory, fence: None, ends_at: None }
     }
 
     fn update(at: u64) -> Role {
@@ -195,15 +240,16 @@ mod tests {
 
     fn refusal(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
         let steps = steps.iter().enumerate();
-        steps.map(|(row, (role, reason))| RefusedStep::new(row, *role, &LAYOUT, reason)).collect()
+        let step = |row, role: &Role| Step { row, role: *role, rules: RULES, is_named_by_client: false };
+        steps.map(|(row, (role, reason))| RefusedStep { step: step(row, role), reason }).collect()
     }
 
     fn judged(steps: &[(Role, Reason)]) -> Verdict {
         judge_refusal(&refusal(steps), UNIX_EPOCH + Duration::from_hours(1))
     }
 
-    fn refused(row: Attributes) -> Reason {
-        Reason::Refused(Some(row))
+    fn refused(row: SeenRow) -> Reason {
+        Reason::Refused(Seen::Row(Some(row)))
     }
 
     fn moved_on() -> (Role, Reason) {
@@ -218,7 +264,7 @@ mod tests {
     fn the_steps_of_a_change_are_judged_together() {
         let incarnation = Incarnation::from_bytes([2; 8]);
         let checks = || (Role::Checks(Base::Row { version: version(3), window: 1, incarnation }), moved_on().1);
-        let lost = || (Role::Requires(7), Reason::Refused(None));
+        let lost = || (Role::Requires(7), Reason::Refused(Seen::Row(None)));
         let still_open = || (update(4), refused(row_of(THEIRS, 4)));
         let ours = || (create(), refused(row_of(OURS, 1)));
         let taken = || (create(), refused(row_of(THEIRS, 1)));
@@ -232,7 +278,7 @@ mod tests {
             ("one that is dead, beside no reason", vec![(update(7), Reason::None), taken()], Verdict::NeverApplied),
             ("a check leaves no id", vec![checks()], Verdict::Unproved),
             ("an add leaves no id", vec![(Role::Adds, moved_on().1)], Verdict::Unproved),
-            ("no row", vec![(update(3), Reason::Refused(None))], Verdict::Unproved),
+            ("no row", vec![(update(3), Reason::Refused(Seen::Row(None)))], Verdict::Unproved),
             ("no reason", vec![(update(3), Reason::None)], Verdict::Unproved),
             ("a lost lease", vec![lost(), (create(), Reason::None)], Verdict::Unproved),
             ("a lost lease, after it was applied", vec![lost(), ours()], LANDED),
@@ -250,30 +296,20 @@ mod tests {
 
     #[test]
     fn a_lease_is_lost_for_good_when_its_token_is_behind_or_it_was_released() {
-        let lease = |token: u64, holder: bool| {
-            let mut row = Attributes::from([(TOKEN.to_owned(), AttributeValue::N(token.to_string()))]);
-            if holder {
-                row.insert(HOLDER.to_owned(), AttributeValue::S("a".to_owned()));
-            }
-            Reason::Refused(Some(row))
-        };
-        let is_lost = |reason: Reason| {
-            let steps = [(Role::Requires(7), reason), (update(3), Reason::None)];
-            let steps = refusal(&steps);
-            let is_lost = steps[0].is_lease_lost();
-            assert_eq!(steps_may_still_land(&steps, UNIX_EPOCH), !is_lost, "no copy lands without the lease");
-            is_lost
-        };
-        assert!(is_lost(lease(8, true)) && is_lost(lease(8, false)) && is_lost(lease(7, false)));
-        assert!(!is_lost(lease(6, true)) && !is_lost(lease(6, false)) && !is_lost(lease(7, true)));
-        assert!(!is_lost(Reason::Refused(None)) && !is_lost(Reason::NotNow) && !is_lost(Reason::None));
+        for (current, is_held, lost) in
+            [(8, true, true), (8, false, true), (7, false, true), (6, true, false), (6, false, false), (7, true, false)]
+        {
+            assert_eq!(is_lost(7, current, is_held), lost, "{current} {is_held}");
+            let steps =
+                [(Role::Requires(7), Reason::Refused(Seen::Lease { is_lost: lost })), (update(3), Reason::None)];
+            assert_eq!(steps_may_still_land(&refusal(&steps), UNIX_EPOCH), !lost, "no copy lands without the lease");
+        }
     }
 
     #[test]
     fn a_row_that_ttl_may_remove_soon_does_not_prove_a_create_dead() {
         for (minutes, expected) in [(80, Verdict::Unproved), (81, Verdict::NeverApplied)] {
-            let mut row = row_of(THEIRS, 1);
-            row.insert("expiresAt".to_owned(), AttributeValue::N((minutes * 60).to_string()));
+            let row = SeenRow { ends_at: Some(minutes * 60), ..row_of(THEIRS, 1) };
             assert_eq!(judged(&[(create(), refused(row))]), expected, "{minutes} minutes");
         }
     }
@@ -281,7 +317,8 @@ mod tests {
     #[test]
     fn a_lower_version_than_one_that_a_client_named_proves_nothing() {
         let (role, reason) = went_down();
-        let named = RefusedStep { is_named_by_client: true, ..RefusedStep::new(0, role, &LAYOUT, &reason) };
+        let step = Step { row: 0, role, rules: RULES, is_named_by_client: true };
+        let named = RefusedStep { step, reason: &reason };
         assert_eq!(judge_refusal(&[named], UNIX_EPOCH), Verdict::Unproved);
     }
 }

@@ -1,8 +1,6 @@
 //! [`Patience`] (pure): how long to wait before the next send, and how many answers were lost, given the failed sends.
 
-use crate::error::Source;
-use crate::retry::RetryPolicy;
-use crate::throttling::Throttled;
+use crate::policy::RetryPolicy;
 use std::time::Duration;
 
 /// The number of broken connections in a row after which a send still follows at once. A pool may hold several
@@ -13,8 +11,8 @@ const MAX_DEAD_CONNECTIONS: u32 = 4;
 /// How much longer than by itself a client waits because the service asks for it. The SDKs keep to the same bound.
 const MOST_BEYOND: Duration = Duration::from_secs(5);
 
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Patience {
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Patience {
     failed: u32,
     lost: u32,
     broken: u32,
@@ -23,30 +21,30 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    pub(crate) fn not_applied(&mut self) {
+    pub fn not_applied(&mut self) {
         self.broken = 0;
         self.failed += 1;
         self.throttled = None;
     }
 
-    /// Notes a send that was refused for now.
-    pub(crate) fn not_now(&mut self, source: &Source) {
+    /// Notes a send that was refused for now. If it was throttled, the service asks to wait for this long.
+    pub fn not_now(&mut self, throttled: Option<Duration>) {
         self.not_applied();
-        self.throttled = Throttled::of(&**source).map(|throttled| throttled.retry_after.unwrap_or_default());
+        self.throttled = throttled;
     }
 
-    pub(crate) fn is_throttled(&self) -> bool {
+    pub fn is_throttled(&self) -> bool {
         self.throttled.is_some()
     }
 
-    pub(crate) fn lost(&mut self) {
+    pub fn lost(&mut self) {
         self.not_applied();
         self.lost += 1;
     }
 
     /// Notes a send with a broken connection. The first ones in a row do not count as failures, because the connection
     /// was probably dead before the send.
-    pub(crate) fn broken(&mut self) {
+    pub fn broken(&mut self) {
         self.throttled = None;
         self.broken += 1;
         if self.broken > MAX_DEAD_CONNECTIONS {
@@ -55,11 +53,11 @@ impl Patience {
         }
     }
 
-    pub(crate) fn lost_answers(&self) -> u32 {
+    pub fn lost_answers(&self) -> u32 {
         self.lost
     }
 
-    pub(crate) fn pause(&self, random: u64) -> Duration {
+    pub fn pause(&self, random: u64) -> Duration {
         if (1..=MAX_DEAD_CONNECTIONS).contains(&self.broken) {
             return Duration::ZERO;
         }
@@ -103,9 +101,8 @@ mod tests {
     #[test]
     fn a_throttled_send_waits_for_as_long_as_the_service_asks_but_no_five_seconds_longer_than_by_itself() {
         let asked = |millis| {
-            let throttled = Throttled::new(std::fmt::Error, Some(Duration::from_millis(millis)));
             let mut patience = Patience::default();
-            patience.not_now(&throttled.into());
+            patience.not_now(Some(Duration::from_millis(millis)));
             let asked = next(&patience).0;
             patience.broken();
             assert_eq!((next(&patience), patience.is_throttled()), ((0, 0), false), "it is not asked for twice");

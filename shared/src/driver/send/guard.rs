@@ -109,9 +109,9 @@ impl Intercept for Guard {
 
 #[cfg(test)]
 mod tests {
-    use super::super::classify::tests::sender_to;
+    use super::super::Sender;
+    use super::super::classify::tests::{leave, sender_to};
     use super::super::outcome::SendOutcome;
-    use super::super::{Send, Sender};
     #[cfg(feature = "lambda-without-tls")]
     use super::{super::sender::guarded, Guard, Intercept};
     use crate::clock::Clock;
@@ -169,8 +169,8 @@ mod tests {
             [("region", without_region), ("credentials", without_credentials), ("account", without_account)]
         {
             let sender = Sender::new(&Client::from_conf(config.build()));
-            let send = Send { timeout: MINUTE, signed_by: sender.clock.now() + MINUTE, mismatches: 0 };
-            let outcome = sender.transact(Vec::new(), "token".to_owned(), send).await;
+            let in_a_minute = leave(Some(sender.clock.now() + MINUTE));
+            let (outcome, _) = sender.transact(Vec::new(), "token".to_owned(), in_a_minute).await;
             assert!(matches!(outcome, SendOutcome::NotApplied(_)), "no {missing}: {outcome:?}");
         }
     }
@@ -185,15 +185,16 @@ mod tests {
         let update = Action::Update { key: key.clone(), expression: "SET a = b".to_owned() };
         let actions = [update, Action::Put { item: key.clone() }, Action::Delete { key }];
         for (signed_by, is_late) in [(now + MINUTE, false), (now, false), (now - MINUTE, true)] {
-            let send = Send { timeout: MINUTE, signed_by, mismatches: 0 };
-            let SendOutcome::NotApplied(source) = sender.transact(Vec::new(), "token".to_owned(), send).await else {
+            let send = leave(Some(signed_by));
+            let (SendOutcome::NotApplied(source), _) = sender.transact(Vec::new(), "token".to_owned(), send).await
+            else {
                 panic!("nothing was sent")
             };
             assert_eq!(is_too_late(&*source), is_late, "{signed_by:?}: {source:?}");
             for action in actions.clone() {
                 let (names, values) = (HashMap::new(), HashMap::new());
                 let write = ConditionalWrite { action, condition: "a = b".into(), names, values, returning: None };
-                let SendOutcome::NotApplied(source) = sender.write("t", write, send).await else {
+                let (SendOutcome::NotApplied(source), _) = sender.write("t", write, send).await else {
                     panic!("nothing was sent")
                 };
                 assert_eq!(is_too_late(&*source), is_late, "{signed_by:?}: {source:?}");

@@ -1,0 +1,49 @@
+//! The exactly-once protocol of the crate `fencepost`, without I/O.
+//!
+//! [`Change`] is the machine: it is told what happened and says what to do next. It is not async, sends nothing, reads no
+//! clock and draws no random number: times, ids and answers are arguments. Production, the models and the tests drive the
+//! same machine. Nothing here is a stable interface; use the crate `fencepost`.
+//!
+//! | file | what it decides |
+//! |---|---|
+//! | `judge`, `memory`, `fate`, `refusal` | what a row proves about a write |
+//! | `settle` | what follows from that proof |
+//! | `attempts` | the attempts of a change that were refused and may still be applied |
+//! | `exchange`, `patience`, `client` | when one request is sent, sent again, and given up |
+//! | `policy` | the pauses between attempts |
+//! | `change` | all of one change, from the decision to the proof |
+#![expect(
+    missing_docs,
+    reason = "only the crate fencepost and its models use this package; the private types say more"
+)]
+
+mod attempts;
+mod change;
+mod client;
+mod exchange;
+mod fate;
+mod fault;
+mod judge;
+mod memory;
+mod patience;
+mod policy;
+mod refusal;
+mod settle;
+mod time;
+mod version;
+
+pub use attempts::{Attempts, OpenAttempt};
+pub use change::{Action, Answer, Change, Cost, Draw, Plan, Terms, Told, What};
+pub use client::ClientState;
+pub use exchange::{Leave, Outcome, Why};
+pub use fate::{judge_open, may_still_land};
+pub use fault::{Cause, Fault, SendId};
+pub use judge::{Base, SeenRow, SentWrite, TableRules, Verdict, is_fenced, judge};
+pub use memory::{Memory, Trace, UNSEEN_IDS, WriteId};
+pub use policy::{Conflicts, Line, MIN_SEND_TIME, RetryPolicy, fraction};
+pub use refusal::{Reason, Role, Seen, Step, is_lost, judge_after_loss, judge_cancellation, judge_steps};
+pub use settle::{
+    After, Facts, MOST_OPEN, after, anchors_of, burn_helps, can_be_burned, committed, is_in_window, made, writes_to,
+};
+pub use time::{Now, epoch_seconds, is_soon};
+pub use version::{Incarnation, ItemVersion, Version, Versioned};

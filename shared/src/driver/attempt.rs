@@ -1,0 +1,381 @@
+//! [`Attempt`]: the rows that a decision sees, with its steps. [`Attempt::decided`]: the one loop of decisions.
+
+use super::drive::{Driver, Work};
+use super::rows::{Known, KnownRow, Sending, Step};
+use super::seen_rows::{SeenRows, heap_of_attributes};
+use super::send::Sender;
+use crate::call::Call;
+use crate::error::{Failure, Source};
+use crate::protocol::item::Attributes;
+use fencepost_core::{Attempts, Change, ItemVersion, MOST_OPEN, Now, Plan, Told, WriteId};
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::{Duration, SystemTime};
+
+/// The most heap, in bytes, of a row to keep while its write is on its way. Tiny values take 60 times their size.
+const MOST_KEPT: usize = 4 * 1024 * 1024;
+
+/// One observe-decide-write round over several items: the observed items with the steps so far.
+///
+/// Each attempt begins without steps. Each item in [`Reads`](crate::Reads) takes at most one step.
+#[derive(Debug)]
+pub struct Attempt {
+    pub(crate) rows: Vec<KnownRow>,
+    pub(crate) now: SystemTime,
+    pub(crate) steps: Vec<Step>,
+    /// The machine, with the id of this attempt and the earlier ones that it excludes.
+    pub(super) change: Change,
+    pub(super) seen_rows: Arc<SeenRows>,
+    /// How many attempts were refused for the conditions of an edit.
+    pub(crate) refusals: usize,
+    /// With more, the change would end as unknown: too many attempts would be open, or no more are allowed.
+    pub(crate) most_refusals: usize,
+    /// What became of the attempt before this one. `None` before the first.
+    pub(crate) last: Option<Last>,
+    /// When this decision was made.
+    moment: Now,
+    /// Whether it is read and sent as a transaction. The functions are permitted one way of reading each table.
+    is_transaction: bool,
+}
+
+/// An attempt that was not applied.
+#[derive(Debug)]
+pub(crate) struct Last {
+    /// Whether another send of it may have been applied, or may still be.
+    pub pending: Option<Source>,
+}
+
+/// What follows a decision. `A` becomes the answer of the change.
+pub(crate) enum Next<A> {
+    /// Nothing is written.
+    Answer(A),
+    /// Read these rows, and decide again.
+    Read(Vec<usize>),
+    /// Wait for a part of this time, and decide again.
+    Wait(Duration),
+    /// Send these steps. If they are not applied, decide again.
+    Send(Sending, A),
+}
+
+/// A change that did not fail.
+pub(crate) enum Done<A> {
+    /// It was answered without a write.
+    Answered(A),
+    /// An attempt was applied.
+    Applied(Applied<A>),
+}
+
+/// An attempt that was applied.
+pub(crate) struct Applied<A> {
+    /// Its answer.
+    pub answer: A,
+    /// The state that it left, if it has one step with an id.
+    pub at: Option<ItemVersion>,
+    /// The row that shows it, if the last answer holds one.
+    pub shown: Option<Attributes>,
+}
+
+/// What the driver says after a read, a wait or an attempt.
+pub(super) enum Then {
+    Decide,
+    Applied { at: Option<ItemVersion>, shown: Option<Attributes> },
+    Earlier { id: WriteId, at: ItemVersion, shown: Option<Attributes> },
+    Failed(Failure),
+}
+
+impl Attempt {
+    /// A change of these rows. All its sends have one window.
+    pub(crate) fn new(rows: Vec<KnownRow>, is_transaction: bool, sender: &Sender, call: &Call) -> Self {
+        let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
+        let terms = Driver::terms(sender, relies_on_token);
+        let now = sender.now(call.deadline().remaining());
+        Attempt {
+            rows,
+            now: SystemTime::UNIX_EPOCH,
+            steps: Vec::new(),
+            change: Change::new(terms, sender.new_id(), now),
+            seen_rows: Arc::clone(&sender.seen_rows),
+            refusals: 0,
+            most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
+            last: None,
+            moment: now,
+            is_transaction,
+        }
+    }
+
+    /// The id of this attempt, and those that it excludes.
+    pub(crate) fn attempts(&self) -> &Attempts {
+        self.change.attempts()
+    }
+
+    /// How long the last refused send took.
+    pub(crate) fn round_trip(&self) -> Duration {
+        self.change.round_trip()
+    }
+
+    /// Notes that the last attempt lost its race. The item had moved on by `behind` versions.
+    pub(crate) fn lost_race(&mut self, behind: u64) {
+        self.change.lost_race(behind, self.moment);
+    }
+
+    /// Notes that the last attempt was refused because its row was old.
+    pub(crate) fn was_late(&mut self) {
+        self.change.was_late();
+    }
+
+    /// What refused the last attempt, which [repeats](fencepost_core::Role::Repeats), with its pending send. `None` before
+    /// the first. While a send is pending, something unreadable means `OutcomeUnknown`.
+    pub(crate) fn refused_by<T>(
+        &mut self,
+        read: impl Fn(&Attributes) -> Result<T, Failure>,
+    ) -> Option<Result<(Option<T>, Option<Source>), Failure>> {
+        let Last { pending, .. } = self.last.take()?;
+        let Known::Stored(item) = &self.rows[0].known else { return None };
+        Some(match (item.as_ref().map(read).transpose(), pending) {
+            (Ok(read), pending) => Ok((read, pending)),
+            (Err(_), Some(source)) => Err(Failure::OutcomeUnknown { source }),
+            (Err(failure), None) => Err(failure),
+        })
+    }
+
+    /// The same for a write that a key without a row does not refuse.
+    pub(crate) fn refused_by_row<T>(
+        &mut self,
+        read: impl Fn(&Attributes) -> Result<T, Failure>,
+    ) -> Option<Result<(T, Option<Source>), Failure>> {
+        Some(self.refused_by(read)?.and_then(|read| match read {
+            (Some(row), pending) => Ok((row, pending)),
+            (None, Some(source)) => Err(Failure::OutcomeUnknown { source }),
+            (None, None) => Err(Failure::CorruptItem { reason: "a write was refused where no row is".to_owned() }),
+        }))
+    }
+
+    /// Reads what the first decision needs, decides, sends the steps, and decides again until the change has an outcome.
+    ///
+    /// Every failure of a change passes here, because it may be untrue while an attempt is open.
+    pub(crate) async fn decided<A>(
+        &mut self,
+        sender: &Sender,
+        call: &Call,
+        mut decide: impl FnMut(&mut Attempt) -> Result<Next<A>, Failure>,
+    ) -> Result<Done<A>, Failure> {
+        let mut driver = Driver::new(sender, call, self.is_transaction);
+        // The answers of the attempts that may still be applied.
+        let mut earlier: Vec<(WriteId, A)> = Vec::new();
+        let mut then = Then::Decide;
+        loop {
+            match then {
+                Then::Decide => {
+                    let asked = self.to_be_read();
+                    if !asked.is_empty() {
+                        then = driver.read(self, asked).await;
+                        continue;
+                    }
+                }
+                Then::Failed(failure) => return Err(driver.give_up(self, failure).await),
+                Then::Applied { .. } => return Err(lost_answer()),
+                Then::Earlier { id, at, shown } => {
+                    let answer = earlier.into_iter().find_map(|(of, answer)| (of == id).then_some(answer));
+                    let answer = answer.ok_or_else(lost_answer)?;
+                    return Ok(Done::Applied(Applied { answer, at: Some(at), shown }));
+                }
+            }
+            self.begin(driver.now());
+            let next = decide(self);
+            call.count(self.change.take_cost());
+            then = match next {
+                Err(failure) => Then::Failed(failure),
+                Ok(Next::Answer(answer)) => return Ok(Done::Answered(answer)),
+                Ok(Next::Read(rows)) => driver.read(self, rows).await,
+                Ok(Next::Wait(bound)) => driver.wait(self, bound).await,
+                Ok(Next::Send(sending, answer)) => {
+                    let id = self.attempts().id;
+                    match driver.send(self, sending).await {
+                        Then::Applied { at, shown } => {
+                            return Ok(Done::Applied(Applied { answer, at, shown }));
+                        }
+                        then => {
+                            if self.attempts().is_open(id) {
+                                earlier.push((id, answer));
+                            }
+                            then
+                        }
+                    }
+                }
+            };
+        }
+    }
+
+    fn begin(&mut self, now: Now) {
+        (self.moment, self.now) = (now, now.wall);
+        self.steps.clear();
+        self.rows.iter().for_each(|row| row.is_looked_at.store(false, Relaxed));
+    }
+
+    /// The unknown rows needed by the decision, with those to read along.
+    pub(crate) fn to_be_read(&self) -> Vec<usize> {
+        let is_unknown = |row: &KnownRow| matches!(row.known, Known::Nothing);
+        if !self.rows.iter().any(|row| is_unknown(row) && row.is_read_first) {
+            return Vec::new();
+        }
+        (0..self.rows.len()).filter(|&row| is_unknown(&self.rows[row])).collect()
+    }
+
+    /// The rows used by the decision but known only from memory.
+    pub(crate) fn to_be_read_again(&self) -> Vec<usize> {
+        let rests_on_memory = |row: &KnownRow| !row.is_fresh && row.is_looked_at.load(Relaxed);
+        (0..self.rows.len()).filter(|&row| rests_on_memory(&self.rows[row])).collect()
+    }
+
+    /// Forgets the large rows written by these steps. So none is in memory together with the row in a refusal of its
+    /// step. Those not shown by a refusal are read again. The refusal of a write of one row shows it.
+    fn let_go_of_written_rows(&mut self, sending: &Sending) {
+        for step in sending.steps.iter().filter(|step| step.is_write() || step.edit.is_some()) {
+            let row = &mut self.rows[step.row];
+            // The burn of a tombstone, or of a row with demanded values, needs the old values.
+            if let Known::Row(known) = &row.known
+                && (!sending.is_transaction
+                    || !known.is_tombstone
+                        && row.is_read_first
+                        && !row.layout.demands_values()
+                        && heap_of_attributes(&known.attributes) > MOST_KEPT)
+            {
+                row.known = Known::Nothing;
+            }
+        }
+    }
+}
+
+fn lost_answer() -> Failure {
+    Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }
+}
+
+impl Driver<'_> {
+    async fn read(&mut self, attempt: &mut Attempt, rows: Vec<usize>) -> Then {
+        if rows.is_empty() && !attempt.attempts().is_doubtful() {
+            return Then::Decide;
+        }
+        attempt.change.read(rows, self.now());
+        let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, None)).await;
+        for (row, item) in std::mem::take(&mut self.shown) {
+            match Known::of(attempt.rows[row].layout, item) {
+                Ok(known) => attempt.learn(row, known),
+                Err(failure) if matches!(told, Told::Read) => return Then::Failed(failure),
+                Err(_) => {}
+            }
+        }
+        self.then(told, None)
+    }
+
+    async fn wait(&mut self, attempt: &mut Attempt, bound: Duration) -> Then {
+        attempt.change.wait(bound, self.now(), &mut || self.sender.rng.next_u64());
+        let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, None)).await;
+        self.then(told, None)
+    }
+
+    async fn send(&mut self, attempt: &mut Attempt, sending: Sending) -> Then {
+        let was_remembered = sending.steps.first().is_some_and(|step| !attempt.rows[step.row].is_fresh);
+        let before: Vec<_> = sending.steps.iter().map(|step| step.role.base()).collect();
+        let plan = plan(attempt, &sending);
+        attempt.let_go_of_written_rows(&sending);
+        attempt.change.attempt(plan, self.now(), &mut || self.sender.rng.next_u64());
+        let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, Some(&sending))).await;
+        let pending = match told {
+            Told::NotApplied { unseen, burned } => {
+                attempt.last = Some(Last { pending: None });
+                return match self.learn_refusal(attempt, &sending, &before, was_remembered, &unseen, burned) {
+                    Ok(unread) => self.read(attempt, unread).await,
+                    Err(failure) => Then::Failed(failure),
+                };
+            }
+            Told::GaveWay => {
+                attempt.last = Some(Last { pending: None });
+                return self.read(attempt, sending.steps.iter().map(|step| step.row).collect()).await;
+            }
+            Told::Refused { pending } => pending,
+            told => {
+                let shown = self.shown_of(&sending);
+                return self.then(told, shown);
+            }
+        };
+        let pending = pending.map(|cause| self.source(cause));
+        attempt.last = Some(Last { pending });
+        let shown = self.shown_of(&sending);
+        attempt.rows[sending.steps[0].row].known = Known::Stored(shown);
+        Then::Decide
+    }
+
+    /// The row of a single step in the last answer.
+    fn shown_of(&mut self, sending: &Sending) -> Option<Attributes> {
+        let [_] = &*sending.steps else { return None };
+        let shown = std::mem::take(&mut self.shown).pop().map(|(_, item)| item);
+        shown.or_else(|| self.reasons.pop().map(super::send::Reason::into_item)).flatten()
+    }
+
+    fn then(&mut self, told: Told, shown: Option<Attributes>) -> Then {
+        match told {
+            Told::Applied { at, .. } => Then::Applied { at, shown },
+            Told::Earlier { id, at } => Then::Earlier { id, at, shown },
+            Told::Failed(fault) => Then::Failed(self.failure(fault)),
+            _ => Then::Decide,
+        }
+    }
+
+    /// The failure that is told. If time and reach are not its reason, burns the open attempts, so that nothing is applied.
+    async fn give_up(&mut self, attempt: &mut Attempt, failure: Failure) -> Failure {
+        if !attempt.attempts().is_doubtful() {
+            return failure;
+        }
+        let is_for_the_caller = matches!(
+            failure,
+            Failure::InvalidRecord { .. }
+                | Failure::TooLarge { .. }
+                | Failure::CorruptItem { .. }
+                | Failure::Rejected { .. }
+        );
+        if is_for_the_caller {
+            attempt.change.give_up(self.now(), &mut || self.sender.rng.next_u64());
+            let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, None)).await;
+            if matches!(told, Told::GivenUp { is_doubtful: false }) {
+                return failure;
+            }
+        }
+        while_open(failure)
+    }
+}
+
+/// The failure at the end of a change with open attempts: one of them may have been applied since its refusal. Only a
+/// lost lease proves the opposite, because no attempt is applied without it. A refused edit is told like the refusal of a
+/// decision, also after open attempts.
+fn while_open(failure: Failure) -> Failure {
+    match failure {
+        Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
+        Failure::OutcomeUnknown { .. } | Failure::Fenced | Failure::EditRefused { .. } => failure,
+        other => Failure::OutcomeUnknown { source: other.into() },
+    }
+}
+
+fn plan(attempt: &Attempt, sending: &Sending) -> Plan {
+    let lines_up_at = match &*sending.steps {
+        [step] if sending.lines_up => step.line(),
+        _ => None,
+    };
+    Plan {
+        steps: sending.steps.iter().map(|step| step.judged(&attempt.rows)).collect(),
+        lines_up_at,
+        gives_way: sending.gives_way,
+        is_transaction: sending.is_transaction,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_while_an_attempt_is_open_is_unknown_unless_the_lease_is_lost() {
+        let too_large = while_open(Failure::TooLarge { bytes: 2, limit: 1 });
+        assert!(matches!(too_large, Failure::OutcomeUnknown { .. }), "{too_large:?}");
+        assert!(matches!(while_open(Failure::Fenced), Failure::Fenced));
+    }
+}

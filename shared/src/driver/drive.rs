@@ -1,0 +1,409 @@
+//! [`Driver`]: the one loop that sends. It does what the machine says, and tells it what came back.
+//!
+//! Dropping its future at any await drops the sends in flight, and nothing that another change rests on: the state that
+//! changes share is written only between two awaits.
+#![expect(clippy::disallowed_methods, reason = "the one place that sleeps for a change")]
+
+use super::rows::{KnownRow, Sending};
+use super::send::{
+    Address, Ended, ReadRows, Reason, SendOutcome, Sender, Shown, depends_on_the_data, is_reason, name, send_span, step,
+};
+use crate::call::Call;
+use crate::error::{Failure, Source};
+use crate::protocol::condition::{self, ConditionalWrite};
+use crate::protocol::item::Attributes;
+use crate::protocol::row::{self, Row};
+use fencepost_core::{
+    Action, Answer, Base, Cause, Change, Fault, Leave, Now, Outcome, SeenRow, SendId, Terms, Told, What, WriteId,
+};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
+use tokio::time::sleep_until;
+use tracing::instrument::Instrument;
+use tracing::{Span, debug};
+
+type Boxed<'s> = Pin<Box<dyn Future<Output = Ended> + Send + 's>>;
+
+/// The most rows of one batch (`DynamoDB` quota).
+pub(crate) const MAX_ROWS: usize = 100;
+
+/// The sends of one change.
+pub(crate) struct Driver<'a> {
+    pub(crate) sender: &'a Sender,
+    pub(crate) call: &'a Call,
+    /// The errors of the sends so far.
+    sources: Vec<(SendId, Source)>,
+    /// The rows that the last answer showed.
+    pub(super) shown: Vec<(usize, Option<Attributes>)>,
+    pub(super) reasons: Vec<Reason>,
+    page: Option<ReadRows>,
+    /// Whether it reads with `BatchGetItem` alone, also a single row.
+    reads_batches: bool,
+}
+
+/// What the machine may ask for.
+#[derive(Clone, Copy)]
+pub(super) enum Work<'s> {
+    /// Reads of these rows, and an attempt with these steps.
+    Rows(&'s [KnownRow], Option<&'s Sending>),
+    /// Reads of these rows, of which nothing is judged.
+    Addresses(&'s [Address]),
+    /// One page, by this request.
+    Page(&'s (dyn Fn(Leave) -> Boxed<'s> + Sync)),
+}
+
+/// A send in flight.
+struct Flight<'s> {
+    leave: Leave,
+    what: What,
+    is_handed_over: bool,
+    ended: Boxed<'s>,
+    span: Span,
+}
+
+impl<'a> Driver<'a> {
+    pub(crate) fn new(sender: &'a Sender, call: &'a Call, reads_batches: bool) -> Self {
+        Driver { sender, call, sources: Vec::new(), shown: Vec::new(), reasons: Vec::new(), page: None, reads_batches }
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        self.sender.now(self.call.deadline().remaining())
+    }
+
+    pub(super) fn terms(sender: &Sender, relies_on_token: bool) -> Terms {
+        Terms { policy: sender.policy, relies_on_token }
+    }
+
+    /// Drives the change until it tells something. All sends in flight are dropped then.
+    pub(super) async fn drive<'w>(&mut self, change: &mut Change, work: Work<'w>) -> Told
+    where
+        'a: 'w,
+    {
+        self.shown.clear();
+        self.reasons.clear();
+        let sender = self.sender;
+        let mut flights: Vec<Flight<'_>> = Vec::new();
+        loop {
+            let action = change.poll(self.now(), &mut sender.state(), &mut || sender.rng.next_u64());
+            self.count(change);
+            match action {
+                Some(Action::Tell(told)) => return told,
+                Some(Action::Send(leave, what)) => match self.make(work, leave, &what) {
+                    Some(request) => {
+                        let span = send_span(if leave.leave_by.is_some() { change.rounds() } else { 0 }, leave.why);
+                        let ended: Boxed<'_> = Box::pin(request.instrument(span.clone()));
+                        flights.push(Flight { leave, what, is_handed_over: false, ended, span });
+                    }
+                    None => change.cannot_be_made(leave.id, self.now(), &mut || sender.rng.next_u64()),
+                },
+                None => {
+                    if let Some((flight, (outcome, is_answered))) = self.next(change, &mut flights).await {
+                        let answer = self.hear(&flight, outcome, is_answered, work);
+                        let (now, random) = (self.now(), &mut || sender.rng.next_u64());
+                        change.answered(flight.leave.id, answer, now, &mut sender.state(), random);
+                        self.count(change);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Waits until a send ends, which is then not in flight any more, or the machine wants to be asked (`None`).
+    async fn next<'s>(&self, change: &mut Change, flights: &mut Vec<Flight<'s>>) -> Option<(Flight<'s>, Ended)> {
+        let mut asked_again = false;
+        let mut timer = pin!(None);
+        let mut set_to = None;
+        poll_fn(|context| {
+            for place in 0..flights.len() {
+                if let Poll::Ready(ended) = flights[place].ended.as_mut().poll(context) {
+                    return Poll::Ready(Some((flights.remove(place), ended)));
+                }
+                // The first poll has built, signed and handed over the request. So the timer of its hedge starts here.
+                if !std::mem::replace(&mut flights[place].is_handed_over, true) {
+                    change.handed_over(flights[place].leave.id, self.now());
+                }
+            }
+            let wake_at = change.wake_at();
+            if set_to != wake_at {
+                set_to = wake_at;
+                timer.set(wake_at.map(|at| sleep_until(self.sender.moment(at))));
+            }
+            let is_due = timer.as_mut().as_pin_mut().is_some_and(|timer| timer.poll(context).is_ready());
+            // If the process was busy or stopped, the answer and the timer come together. The task of the connection
+            // may still have to run. So it gets a turn before a hedge is due.
+            if is_due && !flights.is_empty() && !asked_again {
+                asked_again = true;
+                context.waker().wake_by_ref();
+                return Poll::Pending;
+            }
+            if is_due { Poll::Ready(None) } else { Poll::Pending }
+        })
+        .await
+    }
+
+    fn make<'w>(&self, work: Work<'w>, leave: Leave, what: &What) -> Option<Boxed<'w>>
+    where
+        'a: 'w,
+    {
+        make(self.sender, work, leave, what, self.refused_by(work, what).as_ref(), self.reads_batches)
+    }
+
+    /// What an answer says to the machine. The rows and the error in it stay here.
+    fn hear(&mut self, flight: &Flight<'_>, outcome: SendOutcome, is_answered: bool, work: Work<'_>) -> Answer {
+        let (outcome, source, shown, reasons) = outcome.split();
+        let is_read = flight.leave.leave_by.is_none();
+        flight.span.record("outcome", name(outcome, is_read));
+        let mut answer = Answer::of(outcome, is_answered);
+        if let Some(source) = source {
+            match outcome {
+                Outcome::NotApplied { .. } => self.call.count_not_now(&source),
+                Outcome::Unknown => debug!(reason = %source, "answer lost"),
+                Outcome::Broken => debug!(reason = %source, "connection broken"),
+                _ => {}
+            }
+            if let (Outcome::Rejected, Work::Rows(_, Some(sending))) = (outcome, work) {
+                let is_exact = |at: usize| sending.steps.get(at).is_none_or(super::rows::Step::is_exact);
+                answer.depends_on_data = depends_on_the_data(&source, is_exact);
+                let why = |at| if is_reason(&source, at) { fencepost_core::Reason::Rejected } else { NO_REASON };
+                answer.reasons = (0..sending.steps.len()).map(why).collect();
+            }
+            self.sources.push((flight.leave.id, source));
+        }
+        match (work, &flight.what, shown) {
+            (Work::Page(_), _, Shown::Page(page)) => {
+                answer.rows = vec![(0, None)];
+                self.page = Some(page);
+            }
+            (work, What::Read(asked), Shown::Row(row)) => self.has_read(work, vec![(asked[0], row)], &mut answer),
+            (work, What::Read(asked), Shown::Rows(rows)) => {
+                let rows = rows.into_iter().map(|(place, row)| (asked[place], row)).collect();
+                self.has_read(work, rows, &mut answer);
+            }
+            (Work::Rows(rows, _), What::Ticket { row, .. }, Shown::Row(shown)) => {
+                let given = rows[*row].layout.names.given;
+                answer.ticket = shown.and_then(|row| row.get(given).and_then(row::read_number));
+            }
+            (Work::Rows(rows, Some(sending)), What::Attempt { .. }, shown) => {
+                let judged = |(step, reason): (&super::rows::Step, &Reason)| rows[step.row].reason(&step.role, reason);
+                if outcome == Outcome::Refused {
+                    answer.reasons = sending.steps.iter().zip(&reasons).map(judged).collect();
+                    self.reasons = reasons;
+                } else if let (Shown::Row(shown), [step]) = (shown, &*sending.steps) {
+                    let shown = if rows[step.row].remembers_items { step.write.new_row(shown) } else { shown };
+                    answer.rows = vec![(step.row, seen(rows, step.row, shown.as_ref()))];
+                    self.shown = vec![(step.row, shown)];
+                }
+            }
+            (Work::Rows(rows, _), What::Burn { row, .. }, shown) => {
+                let item = match (shown, reasons.into_iter().next()) {
+                    (Shown::Row(item), None) => item,
+                    (_, Some(Reason::Refused(item))) => item,
+                    _ => return answer,
+                };
+                let judged = seen(rows, *row, item.as_ref());
+                if outcome == Outcome::Refused {
+                    answer.reasons = vec![fencepost_core::Reason::Refused(fencepost_core::Seen::Row(judged))];
+                } else {
+                    answer.rows = vec![(*row, judged)];
+                }
+                self.shown = vec![(*row, item)];
+            }
+            _ => {}
+        }
+        answer
+    }
+
+    fn has_read(&mut self, work: Work<'_>, read: Vec<(usize, Option<Attributes>)>, answer: &mut Answer) {
+        let judged = |row: usize, item: &Option<Attributes>| match work {
+            Work::Rows(rows, _) => seen(rows, row, item.as_ref()),
+            Work::Addresses(_) | Work::Page(_) => None,
+        };
+        answer.rows = read.iter().map(|(row, item)| (*row, judged(*row, item))).collect();
+        // What is read to find out the fate of an attempt is only judged.
+        if !matches!(work, Work::Rows(_, Some(_))) {
+            self.shown.extend(read);
+        }
+    }
+
+    /// The row that refused the step which is to be burned.
+    fn refused_by(&self, work: Work<'_>, what: &What) -> Option<Row> {
+        let (Work::Rows(rows, Some(sending)), What::Burn { row, .. }) = (work, what) else { return None };
+        let place = sending.steps.iter().position(|step| step.row == *row)?;
+        let Reason::Refused(Some(item)) = self.reasons.get(place)? else { return None };
+        Row::read(rows[*row].layout, item.clone()).ok()
+    }
+
+    fn count(&self, change: &mut Change) {
+        self.call.count(change.take_cost());
+    }
+
+    /// The failure that is told for this fault.
+    pub(super) fn failure(&mut self, fault: Fault) -> Failure {
+        match fault {
+            Fault::Contention { attempts } => Failure::Contention { attempts },
+            Fault::Unavailable(cause) => Failure::Unavailable { source: self.source(cause) },
+            Fault::Rejected(by) => Failure::Rejected { source: self.source(Cause::Send(by)) },
+            Fault::VersionWentDown => Failure::CorruptItem { reason: VERSION_WENT_DOWN.to_owned() },
+            Fault::Unknown(cause) => Failure::OutcomeUnknown { source: self.source(cause) },
+        }
+    }
+
+    pub(super) fn source(&mut self, cause: Cause) -> Source {
+        match cause {
+            Cause::Send(id) => match self.sources.iter().position(|(of, _)| *of == id) {
+                Some(place) => self.sources.swap_remove(place).1,
+                None => "the answer was lost".into(),
+            },
+            Cause::Said(said) => said.into(),
+            Cause::Contention { attempts } => Failure::Contention { attempts }.into(),
+            Cause::VersionWentDown => VERSION_WENT_DOWN.into(),
+        }
+    }
+}
+
+const VERSION_WENT_DOWN: &str = "its version went down";
+const NO_REASON: fencepost_core::Reason = fencepost_core::Reason::None;
+
+fn seen(rows: &[KnownRow], row: usize, item: Option<&Attributes>) -> Option<SeenRow> {
+    row::seen(rows[row].layout, item?)
+}
+
+/// The request that the machine asks for. `None` if there is none. `refused_by` is the row that has refused the attempt.
+fn make<'s>(
+    sender: &'s Sender,
+    work: Work<'s>,
+    leave: Leave,
+    what: &What,
+    refused_by: Option<&Row>,
+    reads_batches: bool,
+) -> Option<Boxed<'s>> {
+    Some(match (work, what) {
+        (Work::Page(read), _) => read(leave),
+        (Work::Rows(rows, _), What::Read(asked)) if !reads_batches => read(sender, &rows[asked[0]].address, leave),
+        (Work::Addresses(rows), What::Read(asked)) if !reads_batches => read(sender, &rows[asked[0]], leave),
+        (Work::Rows(rows, _), What::Read(asked)) => {
+            let asked: Vec<_> = asked.iter().map(|&row| rows[row].address.clone()).collect();
+            Box::pin(async move { sender.read_batch(&asked, leave).await })
+        }
+        (Work::Addresses(rows), What::Read(asked)) => {
+            let asked: Vec<_> = asked.iter().map(|&row| rows[row].clone()).collect();
+            Box::pin(async move { sender.read_batch(&asked, leave).await })
+        }
+        (Work::Rows(rows, Some(sending)), What::Attempt { serve, token }) => {
+            attempt(sender, rows, sending, *serve, *token, leave)
+        }
+        (Work::Rows(rows, _), What::Ticket { row, incarnation }) => {
+            let KnownRow { address, layout, .. } = &rows[*row];
+            let write = condition::take_ticket(address.key.clone(), &layout.names, *incarnation);
+            Box::pin(async move { sender.write(&address.table, write, leave).await })
+        }
+        (Work::Rows(rows, _), What::Burn { row, sent, others, tombstone }) => {
+            let write = burn(sender, &rows[*row], refused_by, sent, others, *tombstone)?;
+            let address = &rows[*row].address;
+            Box::pin(async move { sender.write(&address.table, write, leave).await })
+        }
+        _ => return None,
+    })
+}
+
+fn read<'s>(sender: &'s Sender, Address { table, key }: &'s Address, leave: Leave) -> Boxed<'s> {
+    Box::pin(sender.read(table, key.clone(), leave))
+}
+
+fn attempt<'s>(
+    sender: &'s Sender,
+    rows: &'s [KnownRow],
+    sending: &'s Sending,
+    serve: Option<u64>,
+    token: Option<[u64; 2]>,
+    leave: Leave,
+) -> Boxed<'s> {
+    if let (None, [step]) = (token, &*sending.steps) {
+        let KnownRow { address, layout, .. } = &rows[step.row];
+        let mut write = step.write.clone();
+        if let Some(ticket) = serve {
+            write.serve(&layout.names, ticket);
+        }
+        return Box::pin(sender.write(&address.table, write, leave));
+    }
+    // Where versions may repeat, only this token keeps a copy from being applied again.
+    let keeps_token = sending.steps.iter().any(|step| rows[step.row].layout.demands_values());
+    let mismatches = if keeps_token { 0 } else { leave.mismatches };
+    let [one, other] = token.unwrap_or_default();
+    let token = format!("{one:016x}{other:016x}{mismatches:02}");
+    let steps = sending.steps.iter().map(|one| step(&rows[one.row].address.table, one.write.clone()));
+    let steps = steps.collect::<Result<Vec<_>, _>>();
+    Box::pin(async move {
+        match steps {
+            Ok(steps) => sender.transact(steps, token, leave).await,
+            Err(source) => (SendOutcome::Rejected(source), false),
+        }
+    })
+}
+
+/// The write that keeps any further copy of this one from being applied.
+fn burn(
+    sender: &Sender,
+    KnownRow { address, layout, known, retention, .. }: &KnownRow,
+    refused_by: Option<&Row>,
+    sent: &fencepost_core::SentWrite,
+    others: &[WriteId],
+    tombstone: Option<WriteId>,
+) -> Option<ConditionalWrite> {
+    match (sent.on, tombstone) {
+        (Base::NoRow(_), Some(id)) => {
+            let item = row::tombstone(layout, &address.key, id, sender.clock.now() + *retention);
+            Some(condition::put_if_absent(layout, item))
+        }
+        _ => condition::burn(address.key.clone(), layout, sent, others, refused_by.or(known.row())),
+    }
+}
+
+/// A change that only reads.
+fn reading(driver: &Driver<'_>) -> Change {
+    Change::new(Driver::terms(driver.sender, false), WriteId::from_random(0), driver.now())
+}
+
+async fn read_all<'a: 'w, 'w>(driver: &mut Driver<'a>, rows: Vec<usize>, work: Work<'w>) -> Result<(), Failure> {
+    let mut change = reading(driver);
+    change.read(rows, driver.now());
+    match driver.drive(&mut change, work).await {
+        Told::Failed(fault) => Err(driver.failure(fault)),
+        _ => Ok(()),
+    }
+}
+
+/// Reads one row, strongly consistent, until it is answered or time is up.
+pub(crate) async fn read_one(sender: &Sender, call: &Call, row: Address) -> Result<Option<Attributes>, Failure> {
+    let mut driver = Driver::new(sender, call, false);
+    read_all(&mut driver, vec![0], Work::Addresses(&[row])).await?;
+    Ok(driver.shown.pop().and_then(|(_, item)| item))
+}
+
+/// Reads at most [`MAX_ROWS`] different rows until all are answered or time is up, and returns them in the order of
+/// `rows`. Asks again, after a pause, for those missing from an answer.
+pub(crate) async fn read_rows(
+    sender: &Sender,
+    call: &Call,
+    rows: &[Address],
+) -> Result<Vec<Option<Attributes>>, Failure> {
+    let mut driver = Driver::new(sender, call, true);
+    read_all(&mut driver, (0..rows.len()).collect(), Work::Addresses(rows)).await?;
+    let mut found = vec![None; rows.len()];
+    for (row, item) in driver.shown {
+        found[row] = item;
+    }
+    Ok(found)
+}
+
+/// Reads one page until it is answered or time is up.
+pub(crate) async fn read_page<'s>(
+    sender: &'s Sender,
+    call: &'s Call,
+    page: &'s (dyn Fn(Leave) -> Boxed<'s> + Sync),
+) -> Result<ReadRows, Failure> {
+    let mut driver = Driver::new(sender, call, false);
+    read_all(&mut driver, vec![0], Work::Page(page)).await?;
+    Ok(driver.page.unwrap_or_default())
+}

@@ -1,0 +1,137 @@
+//! What a decision sees after a refusal: the rows that refused, and whether a race was lost.
+
+use super::attempt::Attempt;
+use super::drive::Driver;
+use super::rows::{Known, Sending, Step};
+use super::send::Reason;
+use crate::error::Failure;
+use crate::layout::Layout;
+use crate::protocol::condition::Action;
+use crate::protocol::item::Attributes;
+use crate::protocol::row;
+use fencepost_core::{Base, Incarnation, Role};
+use std::collections::BTreeSet;
+use tracing::debug;
+
+impl Step {
+    /// The row with a line in which the step may wait for its turn, if it leaves the row.
+    pub(super) fn line(&self) -> Option<(usize, Incarnation)> {
+        match (self.role.base(), &self.write.action) {
+            (Some(Base::Row { incarnation, .. }), Action::Put { .. } | Action::Update { .. })
+                if !incarnation.is_foreign() =>
+            {
+                Some((self.row, incarnation))
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Attempt {
+    /// Learns a row as it was read or shown.
+    pub(super) fn learn(&mut self, row: usize, known: Known) {
+        let row = &mut self.rows[row];
+        let (table, key) = (&row.address.table, &row.address.key);
+        match &known {
+            Known::Row(seen) if row.remembers_items => self.seen_rows.insert(table, key, seen, true),
+            Known::Absent => self.seen_rows.remove(table, key),
+            _ => {}
+        }
+        if !row.known.is_same(&known) {
+            row.refused.clear();
+        }
+        row.known = known;
+        row.is_fresh = true;
+    }
+}
+
+impl Driver<'_> {
+    /// Gives the attempt the rows that refused its steps, which demanded the states `before`. Returns those to read.
+    pub(super) fn learn_refusal(
+        &mut self,
+        attempt: &mut Attempt,
+        sending: &Sending,
+        before: &[Option<Base>],
+        was_remembered: bool,
+        unseen: &BTreeSet<usize>,
+        burned: Option<usize>,
+    ) -> Result<Vec<usize>, Failure> {
+        let reasons = std::mem::take(&mut self.reasons);
+        let mut behind = None;
+        let (mut taken, mut has_refused_edit) = (false, false);
+        let mut unread = BTreeSet::new();
+        for ((step, reason), before) in sending.steps.iter().zip(reasons).zip(before) {
+            match reason {
+                // The burn has shown the row as it is now.
+                _ if burned == Some(step.row) => {}
+                Reason::Refused(item) => {
+                    debug!(step = attempt.rows[step.row].name, "refused");
+                    if matches!(step.role, Role::Requires(_)) {
+                        attempt.learn(step.row, Known::Lease { is_lost: true });
+                        continue;
+                    }
+                    let layout = attempt.rows[step.row].layout;
+                    let known = readable(layout, item, unseen)?;
+                    let now_at = known.row().map(|row| row.at.version);
+                    if let Some(row) = known.row()
+                        && sending.lines_up
+                    {
+                        let served = row.attributes.get(layout.names.served).and_then(row::read_number);
+                        attempt.change.served(served.unwrap_or(0));
+                    }
+                    let conditions = step.refused_conditions(layout, &attempt.rows[step.row].known, &known);
+                    attempt.learn(step.row, known);
+                    if let Some(conditions) = conditions {
+                        // An edit refused for its conditions has not lost a race. It would be refused again.
+                        attempt.rows[step.row].refused.push(conditions);
+                        has_refused_edit = true;
+                        continue;
+                    }
+                    match before {
+                        Some(Base::NoRow(_)) => taken |= step.is_write(),
+                        Some(Base::Row { version, window, .. }) => {
+                            let moved = now_at.map_or(0, |now| now.get().saturating_sub(version.get()));
+                            if *window == 1 || moved >= *window {
+                                behind = behind.max(Some(moved));
+                            }
+                        }
+                        None => {}
+                    }
+                }
+                Reason::NotNow | Reason::Rejected if matches!(step.role, Role::Requires(_)) => {}
+                Reason::NotNow | Reason::Rejected => {
+                    unread.insert(step.row);
+                }
+                Reason::None => {}
+            }
+        }
+        if let Some((row, item)) = self.shown.pop().filter(|(row, _)| burned == Some(*row)) {
+            let known = readable(attempt.rows[row].layout, item, unseen)?;
+            attempt.learn(row, known);
+        }
+        if has_refused_edit {
+            attempt.refusals += 1;
+            // A decision that edits otherwise again and again waits as if it lost races.
+            if attempt.refusals > 1 {
+                behind = behind.or(Some(0));
+            }
+        }
+        match behind.filter(|_| sending.races) {
+            Some(_) if was_remembered && !sending.is_transaction => attempt.change.was_late(),
+            Some(behind) => attempt.change.lost_race(behind, self.now()),
+            None => {}
+        }
+        // A taken key usually decides by itself. Otherwise, reads again the items in use by another transaction.
+        if taken {
+            unread.clear();
+        }
+        unread.extend(unseen);
+        Ok(unread.into_iter().collect())
+    }
+}
+
+/// A row in a refusal. If it is unreadable and `unseen` rows may show an earlier attempt, nothing is proved.
+fn readable(layout: &Layout, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
+    Known::of(layout, item)
+        .map_err(|failure| if unseen.is_empty() { failure } else { Failure::OutcomeUnknown { source: failure.into() } })
+}

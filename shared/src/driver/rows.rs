@@ -1,0 +1,213 @@
+//! The rows of a change as they are known, and the steps of a decision about them.
+
+use super::send::{Address, Reason};
+use crate::error::Failure;
+use crate::layout::Layout;
+use crate::protocol::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, TOKEN};
+use crate::protocol::item::Attributes;
+use crate::protocol::row::{self, Row};
+use fencepost_core::{Role, Seen, SentWrite, is_in_window, is_lost};
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+/// A table of leases. Only its key is of interest here.
+pub(crate) static LEASES: Layout = Layout::of_key(LEASE_KEY);
+
+/// What is known of a row.
+#[derive(Debug)]
+pub(crate) enum Known {
+    Nothing,
+    Absent,
+    Row(Row),
+    /// The key of a lease, which is never read. It is lost if a refusal has shown so.
+    Lease {
+        is_lost: bool,
+    },
+    /// What refused a write that [repeats](Role::Repeats), as it is stored.
+    Stored(Option<Attributes>),
+}
+
+impl Known {
+    pub(crate) fn of(layout: &Layout, item: Option<Attributes>) -> Result<Self, Failure> {
+        Ok(item.map(|row| Row::read(layout, row)).transpose()?.map_or(Known::Absent, Known::Row))
+    }
+
+    /// Whether both are the same state of one row.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        matches!((self, other), (Known::Row(one), Known::Row(other)) if one.attributes == other.attributes)
+    }
+
+    pub(crate) fn row(&self) -> Option<&Row> {
+        if let Known::Row(row) = self { Some(row) } else { None }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct KnownRow {
+    /// The name of the item in the reads of a transaction.
+    pub(crate) name: String,
+    pub(crate) address: Address,
+    pub(crate) layout: &'static Layout,
+    /// How long a tombstone is kept.
+    pub(crate) retention: Duration,
+    pub(crate) fence: Option<u64>,
+    /// Whether it is read before the first decision. Otherwise it is read along, or shown by a refusal.
+    pub(crate) is_read_first: bool,
+    pub(crate) remembers_items: bool,
+    pub(crate) known: Known,
+    /// Whether `known` was read or returned by a refusal during this call.
+    pub(crate) is_fresh: bool,
+    pub(crate) is_looked_at: AtomicBool,
+    /// The conditions of edits that the row, as it is known, has refused.
+    pub(crate) refused: Vec<Clauses>,
+}
+
+impl KnownRow {
+    /// A row of which nothing is known yet.
+    pub(crate) fn new(name: String, address: Address, layout: &'static Layout) -> Self {
+        KnownRow {
+            name,
+            address,
+            layout,
+            retention: Duration::ZERO,
+            fence: None,
+            is_read_first: false,
+            remembers_items: false,
+            known: Known::Nothing,
+            is_fresh: true,
+            is_looked_at: AtomicBool::new(false),
+            refused: Vec::new(),
+        }
+    }
+
+    /// Why a step with this role was refused, without what only its writer reads.
+    pub(crate) fn reason(&self, role: &Role, reason: &Reason) -> fencepost_core::Reason {
+        match reason {
+            Reason::None => fencepost_core::Reason::None,
+            Reason::Refused(item) => fencepost_core::Reason::Refused(self.seen(role, item.as_ref())),
+            Reason::NotNow => fencepost_core::Reason::NotNow,
+            Reason::Rejected => fencepost_core::Reason::Rejected,
+        }
+    }
+
+    /// What this item says at the key of a step with this role.
+    fn seen(&self, role: &Role, item: Option<&Attributes>) -> Seen {
+        match role {
+            Role::Requires(mine) => {
+                let current = item.and_then(|row| Some((row::read_number(row.get(TOKEN)?)?, row.contains_key(HOLDER))));
+                Seen::Lease { is_lost: current.is_some_and(|(current, is_held)| is_lost(*mine, current, is_held)) }
+            }
+            Role::Repeats => Seen::Row(None),
+            _ => Seen::Row(item.and_then(|item| row::seen(self.layout, item))),
+        }
+    }
+}
+
+/// One step of a decision, as it is sent and as it is judged.
+#[derive(Debug)]
+pub(crate) struct Step {
+    pub(crate) row: usize,
+    pub(crate) role: Role,
+    pub(crate) write: ConditionalWrite,
+    /// The size of the item after it.
+    pub(crate) bytes: usize,
+    /// Whether the demanded version may be made up by a client.
+    pub(crate) is_named_by_client: bool,
+    pub(crate) edit: Option<EditStep>,
+}
+
+/// An edit without a demand on the version, beside its request.
+#[derive(Debug)]
+pub(crate) struct EditStep {
+    pub(crate) clauses: Clauses,
+    /// Whether the decision rests on no more than the conditions of the edit.
+    pub(crate) is_blind: bool,
+    /// The same edit as an anchor: in a window, and with the write id.
+    pub(crate) anchor: Option<(ConditionalWrite, SentWrite)>,
+}
+
+impl Step {
+    pub(crate) fn new(row: usize, role: Role, write: ConditionalWrite) -> Self {
+        Step { row, role, write, bytes: 0, is_named_by_client: false, edit: None }
+    }
+
+    /// Whether it leaves the write id.
+    pub(crate) fn is_write(&self) -> bool {
+        matches!(self.role, Role::Writes(_))
+    }
+
+    /// Whether it demands one state of its row.
+    pub(super) fn is_exact(&self) -> bool {
+        match &self.role {
+            Role::Writes(sent) => sent.is_exact(),
+            Role::Adds | Role::Repeats => false,
+            Role::Checks(_) | Role::Requires(_) => true,
+        }
+    }
+
+    pub(super) fn judged(&self, rows: &[KnownRow]) -> fencepost_core::Step {
+        let Step { row, role, is_named_by_client, .. } = *self;
+        fencepost_core::Step { row, role, rules: rows[row].layout.rules(), is_named_by_client }
+    }
+
+    pub(crate) fn has_anchor(&self) -> bool {
+        self.edit.as_ref().is_some_and(|edit| edit.anchor.is_some())
+    }
+
+    pub(crate) fn become_anchor(&mut self) {
+        if let Some((write, sent)) = self.edit.as_mut().and_then(|edit| edit.anchor.take()) {
+            (self.write, self.role) = (write, Role::Writes(sent));
+        }
+    }
+
+    /// The conditions of its edit, if nothing else can have made the row refuse the step: the row is in the state that
+    /// the step demands, which was decided on `before`.
+    pub(super) fn refused_conditions(&self, layout: &Layout, before: &Known, now: &Known) -> Option<Clauses> {
+        let (Some(edit), Known::Row(now)) = (&self.edit, now) else { return None };
+        let differs = |name: &&str| match before {
+            Known::Row(before) => before.attributes.get(*name) != now.attributes.get(*name),
+            _ => true,
+        };
+        let is_as_demanded = match &self.role {
+            Role::Writes(sent) if layout.demands_values() => {
+                is_in_window(sent, now.at) && !layout.attributes.iter().any(differs)
+            }
+            Role::Writes(sent) => is_in_window(sent, now.at),
+            _ => true,
+        };
+        is_as_demanded.then(|| edit.clauses.conditions())
+    }
+}
+
+impl Sending {
+    /// One write of one row.
+    pub(crate) fn alone(step: Step, layout: &Layout) -> Self {
+        Sending {
+            steps: vec![step],
+            is_transaction: layout.demands_values(),
+            lines_up: layout.has_tickets(),
+            gives_way: false,
+            races: true,
+        }
+    }
+
+    /// One write that may be applied any number of times, and that its writer judges.
+    pub(crate) fn repeating(write: ConditionalWrite) -> Self {
+        let steps = vec![Step::new(0, Role::Repeats, write)];
+        Sending { steps, is_transaction: false, lines_up: false, gives_way: false, races: false }
+    }
+}
+
+/// The steps of one attempt.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub(crate) steps: Vec<Step>,
+    /// Whether they are sent as a transaction. A single step is usually a write of its own, for half of the price.
+    pub(crate) is_transaction: bool,
+    /// Whether the writers of its only row form a line after a conflict.
+    pub(crate) lines_up: bool,
+    /// Whether another decision follows if `DynamoDB` rejects the attempt.
+    pub(crate) gives_way: bool,
+    /// Whether a refusal is a lost race. An edit has a window, and its own pauses.
+    pub(crate) races: bool,
+}
