@@ -430,7 +430,7 @@ impl Change {
         match mem::replace(&mut self.phase, Phase::Deciding) {
             Phase::Burning(Burning { or, then, .. }) => {
                 self.rounds -= 1;
-                self.cost.attempts -= 1;
+                self.cost.attempts = self.cost.attempts.saturating_sub(1);
                 self.burn(or, then, now, draw);
             }
             _ => self.fail(Fault::Unavailable(Cause::Said("the request cannot be made"))),

@@ -67,8 +67,10 @@ impl Step {
 /// What a refusal shows at the key of a step.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Seen {
-    /// The row, if there is one and it is readable.
+    /// The row, if there is one.
     Row(Option<SeenRow>),
+    /// A row that cannot be read.
+    Unreadable,
     /// A lease, which is lost to its token for good, or may be held under it.
     Lease {
         /// Whether it is lost.
@@ -134,6 +136,10 @@ impl RefusedStep<'_> {
     fn may_still_land(&self, now: SystemTime) -> bool {
         if !self.is_shown() {
             return true;
+        }
+        // Such a row is in the way of a create all the same.
+        if matches!((self.reason, self.step.role.base()), (Reason::Refused(Seen::Unreadable), Some(Base::NoRow(_)))) {
+            return false;
         }
         let sent = match self.step.role {
             Role::Writes(sent) => sent,

@@ -86,9 +86,11 @@ impl<'a> Driver<'a> {
         let mut flights: Vec<Flight<'_>> = Vec::new();
         loop {
             let action = change.poll(self.now(), &mut sender.state(), &mut || sender.rng.next_u64());
-            self.count(change);
             match action {
-                Some(Action::Tell(told)) => return told,
+                Some(Action::Tell(told)) => {
+                    self.count(change);
+                    return told;
+                }
                 Some(Action::Send(leave, what)) => match self.make(work, leave, &what) {
                     Some(request) => {
                         let span = send_span(if leave.leave_by.is_some() { change.rounds() } else { 0 }, leave.why);
@@ -98,11 +100,11 @@ impl<'a> Driver<'a> {
                     None => change.cannot_be_made(leave.id, self.now(), &mut || sender.rng.next_u64()),
                 },
                 None => {
+                    self.count(change);
                     if let Some((flight, (outcome, is_answered))) = self.next(change, &mut flights).await {
                         let answer = self.hear(&flight, outcome, is_answered, work);
                         let (now, random) = (self.now(), &mut || sender.rng.next_u64());
                         change.answered(flight.leave.id, answer, now, &mut sender.state(), random);
-                        self.count(change);
                     }
                 }
             }

@@ -98,7 +98,11 @@ impl KnownRow {
                 Seen::Lease { is_lost: current.is_some_and(|(current, is_held)| is_lost(*mine, current, is_held)) }
             }
             Role::Repeats => Seen::Row(None),
-            _ => Seen::Row(item.and_then(|item| row::seen(self.layout, item))),
+            _ => match item.map(|item| row::seen(self.layout, item)) {
+                None => Seen::Row(None),
+                Some(None) => Seen::Unreadable,
+                Some(row) => Seen::Row(row),
+            },
         }
     }
 }

@@ -1,7 +1,6 @@
 //! Judges the error of a request by its proof about the request: by variant, code and status, never by message.
 
-use super::outcome::SendOutcome;
-use super::transaction::Reason;
+use super::outcome::{Reason, SendOutcome};
 use crate::error::Source;
 use crate::protocol::item::Attributes;
 use crate::throttling::{Throttled, retry_after};

@@ -10,11 +10,11 @@ mod whole;
 pub(crate) use classify::{depends_on_the_data, is_malformed_query, is_reason};
 #[cfg(feature = "lambda-without-tls")]
 pub(crate) use guard::Guard;
+pub use outcome::Reason;
 #[cfg(feature = "lambda-without-tls")]
 pub(crate) use outcome::SEND_TARGET;
 pub(crate) use outcome::{ReadRows, SendOutcome, Shown, name, send_span};
 #[cfg(feature = "lambda-without-tls")]
 pub(crate) use sender::framework;
 pub(crate) use sender::{Ended, PageRequest, Sender};
-pub use transaction::Reason;
 pub(crate) use transaction::{Address, step};

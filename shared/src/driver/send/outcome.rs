@@ -1,6 +1,5 @@
 //! The outcome of one send.
 
-use super::transaction::Reason;
 use crate::error::Source;
 use crate::protocol::item::Attributes;
 use crate::throttling::Throttled;
@@ -24,6 +23,25 @@ pub(crate) enum SendOutcome {
     Unknown(Source),
     Broken(Source),
     Mismatch(Source),
+}
+
+/// The cancellation reason of one step of a transaction.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Reason {
+    /// This step was not a reason.
+    None,
+    /// The condition of the step did not hold. Holds the row that refused it, if there was one.
+    Refused(Option<Attributes>),
+    /// Another transaction or a throttled table stood in the way. The step may pass when it is sent again.
+    NotNow,
+    /// The step is impossible. Sending it again is useless.
+    Rejected,
+}
+
+impl Reason {
+    pub(crate) fn into_item(self) -> Option<Attributes> {
+        if let Reason::Refused(item) = self { item } else { None }
+    }
 }
 
 /// The rows from one request to a table or an index, with the key after which it left off (`None` at the end).

@@ -1,7 +1,7 @@
 //! Transactions and batches: many items in one request, with one proof about all of them.
 
 use super::classify::{by_code, unanswered};
-use super::outcome::SendOutcome;
+use super::outcome::{Reason, SendOutcome};
 use crate::error::Source;
 use crate::protocol::condition::{Action, ConditionalWrite};
 use crate::protocol::item::Attributes;
@@ -17,25 +17,6 @@ use aws_sdk_dynamodb::types::{
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::time::Duration;
-
-/// The cancellation reason of one step of a transaction.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Reason {
-    /// This step was not a reason.
-    None,
-    /// The condition of the step did not hold. Holds the row that refused it, if there was one.
-    Refused(Option<Attributes>),
-    /// Another transaction or a throttled table stood in the way. The step may pass when it is sent again.
-    NotNow,
-    /// The step is impossible. Sending it again is useless.
-    Rejected,
-}
-
-impl Reason {
-    pub(crate) fn into_item(self) -> Option<Attributes> {
-        if let Reason::Refused(item) = self { item } else { None }
-    }
-}
 
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Address {
