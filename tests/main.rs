@@ -75,7 +75,7 @@
 //! | **the repository** | |
 //! | permissions of the template: least privilege | `repository/permissions.rs` |
 //! | units and dollars of each route | `repository/costs.rs` |
-//! | layers, circles, banned text, length of files | `repository/imports.rs`, `repository/tidy.rs` |
+//! | circles, banned text | `repository/imports.rs`, `repository/tidy.rs` |
 //! | functions, events, template and pages agree | `repository/functions.rs`, `repository/derived.rs` |
 //! | `docs/openapi.yaml` | `repository/openapi.rs`; every answer of every test is compared with it in `harness/contract.rs` |
 //! | alarms, logs, backups, deployments, metrics | `repository/protection.rs`, `repository/metrics.rs` |
