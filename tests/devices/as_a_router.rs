@@ -56,13 +56,9 @@ async fn a_router_answers_without_an_event_and_needs_only_an_invocation() {
     assert_eq!(send(&router, again).await.0.status().as_u16(), 304);
     for (method, path, status, code) in [
         ("GET", "/devices/a%2Fb", 400, "invalid_id"),
-        ("GET", "/devices/", 400, "invalid_id"),
-        ("PATCH", "/devices//state", 400, "invalid_id"),
         ("GET", "/devices/%FF", 400, "invalid_id"),
         ("GET", "/devices", 404, "no_such_route"),
         ("POST", "/devices/lamp-1", 405, "method_not_allowed"),
-        ("DELETE", "/devices/lamp-1", 428, "condition_required"),
-        ("PUT", "/devices/lamp-1", 400, "invalid_json"),
     ] {
         let (refused, problem) = send(&router, request(method, path, "")).await;
         assert_eq!((refused.status().as_u16(), problem["code"].as_str()), (status, Some(code)), "{method} {path}");

@@ -1,34 +1,10 @@
 //! The requests of leases and children, as the engine counts them.
 
-use super::world::{World, acquire, ensure, ensure_under, release, renew, shown_child, shown_lease};
+use super::world::{World, ensure, ensure_under, shown_child};
 use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
 use crate::harness::functions::CHILDREN;
 use serde_json::{Value, json};
-
-#[tokio::test(start_paused = true)]
-async fn a_lease_costs_one_write_a_change_and_a_renewal_without_a_tag_one_read_more() {
-    let world = World::new();
-    let asked = async |event: &Event, status| {
-        world.engine.take_log();
-        let answer = world.send(event).await;
-        assert_eq!(answer.status, status, "{event:?} {answer:?}");
-        world.engine.take_counts()
-    };
-    assert_eq!(asked(&shown_lease("k"), 404).await, (1, 0));
-    assert_eq!(asked(&acquire("k", "a", 60).key("once"), 201).await, (0, 1));
-    assert_eq!(asked(&acquire("k", "a", 60).key("once"), 201).await, (0, 1), "a replay");
-    assert_eq!(asked(&acquire("k", "b", 60), 409).await, (0, 1));
-    let shown = world.send(&shown_lease("k")).await;
-    let (token, tag) = (super::world::token(&shown.json()), shown.etag().to_owned());
-    assert_eq!(asked(&renew("k", token, 90).header("if-match", &tag), 200).await, (0, 1));
-    assert_eq!(asked(&renew("k", token, 120), 200).await, (1, 1), "how often it was renewed is looked up");
-    let tagged = renew("k", token, 60).header("if-match", &format!("\"{token}.2\""));
-    assert_eq!(asked(&tagged, 200).await, (0, 1), "or said by the tag");
-    assert_eq!(asked(&shown_lease("k"), 200).await, (1, 0));
-    assert_eq!(asked(&release("k", token), 204).await, (0, 1));
-    assert_eq!(asked(&release("k", token), 204).await, (0, 1));
-}
 
 #[tokio::test(start_paused = true)]
 async fn a_child_costs_one_write_and_under_a_lease_one_read_and_one_transaction_or_one_read() {

@@ -1,6 +1,6 @@
 //! The requests of orders and adjustments, as the engine counts them.
 
-use super::world::{Shop, TABLES, adjustment, cancellation, order};
+use super::world::{Shop, TABLES, adjustment, order};
 use crate::harness::clients::{client_whose, step_in_conflict};
 use crate::harness::engine::Engine;
 use crate::harness::functions::{ORDERS, PRODUCTS};
@@ -46,30 +46,6 @@ async fn a_refused_order_costs_two_reads_and_no_write() {
     shop.engine.take_log();
     shop.place("k-1", &[("a", 4)]).await.says(409, "insufficient_stock");
     assert_eq!(shop.engine.take_counts(), (2, 0), "the second looks whether its twin has taken the stock");
-}
-
-#[tokio::test]
-async fn a_cancellation_costs_two_reads_and_one_transaction_and_a_repeat_one_read() {
-    let shop = Shop::with(&[("a", 3), ("b", 3)]).await;
-    let id = shop.place("k-1", &[("a", 1), ("b", 1)]).await.order();
-    shop.engine.take_log();
-    shop.send(&cancellation(&id)).await.shown(200);
-    assert_eq!(shop.engine.take_counts(), (2, 1), "the order first: it says which products to read");
-    shop.send(&cancellation(&id)).await.shown(200);
-    assert_eq!(shop.engine.take_counts(), (1, 0));
-}
-
-#[tokio::test]
-async fn an_adjustment_costs_one_read_and_one_write_and_a_warm_one_without_a_key_the_write() {
-    let shop = Shop::on(&Shop::with(&[("a", 3)]).await.engine);
-    let (bare, keyed) = (adjustment("a", 1), adjustment("a", 1).key("k-1"));
-    shop.engine.take_log();
-    for (event, counts) in [(&bare, (1, 1)), (&bare, (0, 1)), (&keyed, (1, 1))] {
-        shop.send(event).await.shown(200);
-        assert_eq!(shop.engine.take_counts(), counts, "{event:?}");
-    }
-    assert!(shop.send(&keyed).await.is_replay());
-    assert_eq!(shop.engine.take_counts(), (1, 0));
 }
 
 /// Another client adds one to the stock of a product.

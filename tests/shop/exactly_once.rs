@@ -9,10 +9,8 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::events::Event;
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
-use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
+use crate::harness::functions::{ORDERS, PRODUCTS};
 use crate::harness::late::{Moments, Rival, Story};
-use crate::harness::runtime_api::FunctionProcess;
-use crate::harness::server::Server;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -207,34 +205,6 @@ async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_
         let detail = problem["detail"].as_str().expect("a detail");
         let earlier = "this request applied nothing; an earlier one with the same Idempotency-Key";
         assert!(detail.contains(earlier), "{too_much:?}: {detail}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_once() {
-    for deed in Deed::ALL {
-        let server = Server::start(TABLES).await;
-        let event = deed.prepare(&server.engine).await;
-        let endpoint = server.endpoint();
-        let environment = [
-            ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-            ("PRODUCTS_TABLE", PRODUCTS),
-            ("ORDERS_TABLE", ORDERS),
-            ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
-        ];
-        let function = if matches!(deed, Deed::Adjustment) { "inventory" } else { "place-order" };
-        let mut racing = JoinSet::new();
-        for _ in 0..4 {
-            let process = FunctionProcess::start(function, &environment).await;
-            let event = event.clone();
-            racing.spawn(async move { process.answer(&event).await });
-        }
-        let mut answers = racing.join_all().await;
-        for _ in 0..6 {
-            let process = FunctionProcess::start(function, &environment).await;
-            answers.push(process.answer(&event).await);
-        }
-        deed.assert_once(&server.engine, &answers);
     }
 }
 

@@ -64,23 +64,6 @@ async fn the_whole_range_of_stock_is_stored_and_read_again() {
 }
 
 #[tokio::test]
-async fn an_adjustment_with_a_key_counts_once_and_is_answered_the_same_again() {
-    let shop = Shop::with(&[("a", 6)]).await;
-    let key = [("idempotency-key", "k-1")];
-    let first = adjust(&shop, "a", -5, &key).await;
-    assert_eq!(first.shown(200)["stock"], 1);
-    adjust(&shop, "a", 10, &[]).await.shown(200);
-    let again = adjust(&shop, "a", -5, &key).await;
-    assert_eq!((&again.body, again.header("etag")), (&first.body, first.header("etag")));
-    assert_eq!((first.header("idempotency-replayed"), again.header("idempotency-replayed")), (None, Some("true")));
-    adjust(&shop, "a", -4, &key).await.says(422, "idempotency_key_reused");
-    assert_eq!(shop.stock("a").await.0, 11);
-    adjust(&shop, "a", -12, &[("idempotency-key", "k-2")]).await.says(409, "insufficient_stock");
-    adjust(&shop, "a", -11, &[("idempotency-key", "k-2")]).await.shown(200);
-    adjust(&shop, "b", 1, &[("idempotency-key", "k-3")]).await.says(404, "product_not_found");
-}
-
-#[tokio::test]
 async fn an_order_takes_its_stock_once_and_is_answered_the_same_again() {
     let shop = Shop::with(&[("a", 10), ("b", 2)]).await;
     shop.engine.take_log();
