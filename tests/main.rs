@@ -51,7 +51,7 @@
 //! | an order sent ten times, or with its answer lost, takes stock once | `shop/exactly_once.rs` |
 //! | orders page by page | `shop/listings.rs` |
 //! | newest instance wins; a late delete; a batch of a queue that fails in part | `mappings/routes.rs`, `mappings/batches.rs`, `mappings/lost_answers.rs` |
-//! | requests per route | `shop/budgets.rs`, `leases/budgets.rs`, `mappings/budgets.rs` |
+//! | requests per route | `shop/budgets.rs`, `leases/children.rs`, `mappings/budgets.rs` |
 //! | metrics, traces, log lines | `devices/metrics.rs`, `mappings/processes.rs`, `core/spans.rs` |
 //! | processes over sockets that lose answers | `devices/over_http.rs` |
 //! | a function sends nothing between two invocations | `leases/processes.rs` |

@@ -172,18 +172,6 @@ async fn the_newest_task_of_an_address_is_the_one_that_is_written_wherever_it_st
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_folded_task_fails_with_the_newest_of_its_address() {
-    let world = World::new();
-    world.stands(BUSY, "i-b", T2).await;
-    let bodies = [task(BUSY, T1, None), task(BUSY, T2, None), task(GOOD, T1, None), task(BUSY, T1, Some("i-a"))];
-    let batch = batch_of(&["m-1", "m-2", "m-3", "m-4"].iter().zip(&bodies).collect::<Vec<_>>());
-    assert_eq!(throttled(&world, BUSY).batch(&batch).await, ["m-1", "m-2", "m-4"]);
-    assert_eq!(world.instance(BUSY).await.as_deref(), Some("i-b"));
-    assert!(world.batch(&batch).await.is_empty());
-    assert_eq!(world.instance(BUSY).await, None);
-}
-
 #[tokio::test]
 async fn a_malformed_task_takes_no_other_of_its_address_with_it() {
     let world = World::new();

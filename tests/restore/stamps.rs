@@ -5,7 +5,7 @@ use crate::harness::engine::Engine;
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
 use fencepost::maintenance::{Found, Task, WrongTable};
-use fencepost::{Error, Exists, Failure, Key, Record, Store, Table, UpdateError};
+use fencepost::{Error, Exists, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,14 +14,10 @@ use std::convert::Infallible;
 const TABLE: &str = "Notes";
 const KEY: &str = "noteId";
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     text: String,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = KEY;
-    const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
 fn note(text: &str) -> Note {
@@ -177,21 +173,6 @@ async fn lost_answers_and_throttling_cost_sends_and_change_no_count() {
         _ => engine.answer(operation, body),
     });
     assert_eq!(counted(run(&Store::new(&client)).await.expect("a run")), (4, 1, 1, 0));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_run_that_ended_early_is_made_again() {
-    let (engine, table) = notes(5).await;
-    let denied = client_whose(&engine, |engine, writes, operation, body| {
-        if operation == "UpdateItem" && writes == 2 {
-            error(400, "AccessDeniedException")
-        } else {
-            engine.answer(operation, body)
-        }
-    });
-    let failed = run(&Store::new(&denied)).await.expect_err("denied");
-    assert!(matches!(failed, Error::Failed(Failure::Rejected { .. })), "{failed:?}");
-    assert_eq!(counted(run(table.store()).await.expect("a run")), (4, 1, 1, 0));
 }
 
 #[tokio::test]
