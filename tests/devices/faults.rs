@@ -1,11 +1,12 @@
 //! Faults and the end of the time, on each route: the answer comes before Lambda ends the invocation, reveals no internals, and
 //! is hardly ever that nothing is known.
 
-use super::world::{KEY, World};
+use super::world::World;
 use crate::harness::answers::Answer;
 use crate::harness::clients::{Silent, client_whose, client_without_answers};
 use crate::harness::events::Event;
 use crate::harness::functions::DEVICES;
+use crate::harness::states::set_by_another;
 use crate::harness::world::context;
 use lambda_runtime::Context;
 use serde_json::{Value, json};
@@ -26,14 +27,7 @@ async fn timed(world: &World, event: &Event) -> (Answer, Duration) {
 fn rivalled(world: &World) -> World {
     let client = client_whose(&world.engine, |engine, _, operation, body| {
         if operation == "UpdateItem" {
-            let rival = json!({
-                "TableName": DEVICES,
-                "Key": {KEY: {"S": "lamp-1"}},
-                "UpdateExpression": "SET #v = #v + :one",
-                "ExpressionAttributeNames": {"#v": "_version"},
-                "ExpressionAttributeValues": {":one": {"N": "1"}},
-            });
-            engine.raw("UpdateItem", &rival);
+            set_by_another(engine, DEVICES, "lamp-1", &[]);
         }
         engine.answer(operation, body)
     });

@@ -1,9 +1,10 @@
 //! The run that gives each row a new incarnation: its counts, the rows it leaves alone, the faults it survives.
 
 use crate::harness::clients::{client_whose, error, lost};
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, with_sorted_table};
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
+use crate::harness::states::set_by_another;
 use fencepost::maintenance::{Found, Task, WrongTable};
 use fencepost::{Error, Exists, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
@@ -103,14 +104,7 @@ async fn a_change_that_comes_between_is_not_overwritten() {
     let client = client_whose(&engine, |engine, writes, operation, body| {
         let body_text = String::from_utf8_lossy(body);
         if writes < 2 && operation == "UpdateItem" && body_text.contains("n-1") {
-            let rival = json!({
-                "TableName": TABLE,
-                "Key": {KEY: {"S": "n-1"}},
-                "UpdateExpression": "SET #text = :text, #v = #v + :one",
-                "ExpressionAttributeNames": {"#text": "text", "#v": "_version"},
-                "ExpressionAttributeValues": {":text": {"S": "changed"}, ":one": {"N": "1"}},
-            });
-            engine.raw("UpdateItem", &rival);
+            set_by_another(engine, TABLE, "n-1", &[("text", json!({"S": "changed"}))]);
         }
         engine.answer(operation, body)
     });
@@ -190,16 +184,7 @@ async fn rows_with_a_sort_key_are_told_apart() {
     struct Page {
         text: String,
     }
-    let engine = Engine::with_tables(&[]);
-    let attribute = |name: &str, kind: &str| json!({"AttributeName": name, "AttributeType": kind});
-    let part = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
-    let table = json!({
-        "TableName": "Pages",
-        "KeySchema": [part("book", "HASH"), part("page", "RANGE")],
-        "AttributeDefinitions": [attribute("book", "S"), attribute("page", "N")],
-        "BillingMode": "PAY_PER_REQUEST",
-    });
-    engine.raw("CreateTable", &table);
+    let engine = with_sorted_table("Pages", [("book", "S"), ("page", "N")]);
     let pages: Table<Page> = Store::new(&engine.client()).table("Pages");
     for number in 1..=3 {
         let page = Page { text: number.to_string() };

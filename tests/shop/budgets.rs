@@ -2,8 +2,9 @@
 
 use super::world::{Shop, TABLES, adjustment, order};
 use crate::harness::clients::{client_whose, step_in_conflict};
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, number};
 use crate::harness::functions::{ORDERS, PRODUCTS};
+use crate::harness::states::set_by_another;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -48,24 +49,14 @@ async fn a_refused_order_costs_two_reads_and_no_write() {
     assert_eq!(shop.engine.take_counts(), (2, 0), "the second looks whether its twin has taken the stock");
 }
 
-/// Another client adds one to the stock of a product.
-fn one_more(id: &str) -> Value {
-    json!({
-        "TableName": PRODUCTS,
-        "Key": {"productId": {"S": id}},
-        "UpdateExpression": "SET stock = stock + :one, #v = #v + :one",
-        "ExpressionAttributeNames": {"#v": "_version"},
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    })
-}
-
 /// A shop with 10 of `a` and of `b`. Another client adds one to `a` before each of so many transactions.
 async fn rivalled(conflicts: usize) -> Shop {
     let engine = Engine::embedded(TABLES);
     Shop::on(&engine).stock_up(&[("a", 10), ("b", 10)]).await;
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         if operation == "TransactWriteItems" && writes < conflicts {
-            engine.raw("UpdateItem", &one_more("a"));
+            let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock") + 1;
+            set_by_another(engine, PRODUCTS, "a", &[("stock", json!({"N": stock.to_string()}))]);
         }
         engine.answer(operation, body)
     });

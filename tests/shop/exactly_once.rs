@@ -11,6 +11,7 @@ use crate::harness::events::Event;
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
 use crate::harness::functions::{ORDERS, PRODUCTS};
 use crate::harness::late::{Moments, Rival, Story};
+use crate::harness::states::set_by_another;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -118,14 +119,7 @@ async fn a_request_that_was_lost_and_not_applied_is_applied_once_to_the_product_
                 return engine.answer(operation, body);
             }
             *noted.lock().expect("no panic") = body.to_vec();
-            let rival = json!({
-                "TableName": PRODUCTS,
-                "Key": {"productId": {"S": "a"}},
-                "UpdateExpression": "SET #v = #v + :one",
-                "ExpressionAttributeNames": {"#v": "_version"},
-                "ExpressionAttributeValues": {":one": {"N": "1"}},
-            });
-            engine.raw("UpdateItem", &rival);
+            set_by_another(engine, PRODUCTS, "a", &[]);
             lost()
         });
         engine.take_log();
@@ -210,13 +204,8 @@ async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_
 
 /// Another client leaves so much stock of `a`, which runs low at 5.
 fn leave(engine: &Engine, stock: i64, status: &str) {
-    let request = json!({"TableName": PRODUCTS, "Key": {"productId": {"S": "a"}},
-    "UpdateExpression": "SET stock = :stock, #status = :status, #v = #v + :one",
-    "ExpressionAttributeNames": {"#status": "status", "#v": "_version"},
-    "ExpressionAttributeValues": {
-        ":stock": {"N": stock.to_string()}, ":status": {"S": status}, ":one": {"N": "1"}
-    }});
-    engine.raw("UpdateItem", &request);
+    let left = [("stock", json!({"N": stock.to_string()})), ("status", json!({"S": status}))];
+    set_by_another(engine, PRODUCTS, "a", &left);
 }
 
 /// All stored rows: the product and all orders.
