@@ -50,14 +50,14 @@
 //! | stock is never sold twice; many buyers; a hot product | `shop/crowd.rs` |
 //! | an order sent ten times, or with its answer lost, takes stock once | `shop/exactly_once.rs` |
 //! | orders page by page | `shop/listings.rs` |
-//! | newest instance wins; a late delete; a batch of a queue that fails in part | `mappings/story.rs`, `mappings/batches.rs`, `mappings/lost_answers.rs` |
-//! | requests per route | `shop/budgets.rs`, `leases/budgets.rs`, `mappings/budgets.rs` |
+//! | newest instance wins; a late delete; a batch of a queue that fails in part | `mappings/routes.rs`, `mappings/batches.rs`, `mappings/lost_answers.rs` |
+//! | requests per route | `shop/budgets.rs`, `leases/children.rs`, `mappings/budgets.rs` |
 //! | metrics, traces, log lines | `devices/metrics.rs`, `mappings/processes.rs`, `core/spans.rs` |
 //! | processes over sockets that lose answers | `devices/over_http.rs` |
 //! | a function sends nothing between two invocations | `leases/processes.rs` |
 //! | a function as a router, without events | `devices/as_a_router.rs` |
 //! | **other programs, restores, clocks, the tool** | |
-//! | a program that raises a version (`PynamoDB`, `DynamoDBMapper`) writes in between; adoption | `adoption/adopting.rs`, `adoption/creating.rs`, `adoption/transactions.rs` |
+//! | a program that raises a version (`PynamoDB`, `DynamoDBMapper`) writes in between; adoption | `adoption/adopting.rs`, `adoption/transactions.rs` |
 //! | programs that raise no version (boto3); tombstones beside other writers; tags | `adoption/any_writers.rs`, `adoption/deletes.rs`, `adoption/tags.rs` |
 //! | two Regions with strong consistency | `adoption/regions/` |
 //! | a corrupt row | `adoption/corrupt.rs`, `maintenance/explaining.rs` |
@@ -75,7 +75,7 @@
 //! | **the repository** | |
 //! | permissions of the template: least privilege | `repository/permissions.rs` |
 //! | units and dollars of each route | `repository/costs.rs` |
-//! | layers, circles, banned text, length of files | `repository/imports.rs`, `repository/tidy.rs` |
+//! | circles, banned text | `repository/imports.rs`, `repository/tidy.rs` |
 //! | functions, events, template and pages agree | `repository/functions.rs`, `repository/derived.rs` |
 //! | `docs/openapi.yaml` | `repository/openapi.rs`; every answer of every test is compared with it in `harness/contract.rs` |
 //! | alarms, logs, backups, deployments, metrics | `repository/protection.rs`, `repository/metrics.rs` |

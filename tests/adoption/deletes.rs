@@ -90,7 +90,7 @@ async fn a_create_on_a_tombstone_goes_on_with_its_version_however_it_is_marked()
 
 /// A table with an earlier setting for deletes has tombstones with a time alone.
 #[tokio::test]
-async fn a_tombstone_of_an_older_build_has_only_a_time_and_is_believed() {
+async fn a_tombstone_of_an_earlier_setting_has_only_a_time_and_is_believed() {
     let (engine, table, _) = with_account::<Shared>().await;
     set(&engine, &[("_purgeAt", number(1_800_000_000)), ("version", number(2))]);
     assert_eq!(get(&table).await, None);

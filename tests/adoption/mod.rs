@@ -3,7 +3,6 @@
 mod adopting;
 mod any_writers;
 mod corrupt;
-mod creating;
 mod deletes;
 mod regions;
 mod tags;

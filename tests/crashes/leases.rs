@@ -6,7 +6,7 @@ use super::case::Promise::{Each, Nothing, Once};
 use super::case::{Case, Given, How, Killed, Said, answered, case};
 use super::devices::asked;
 use crate::harness::answers::Answer;
-use crate::harness::events::{Event, event_of, load};
+use crate::harness::events::{Event, acquire, load, release, renew};
 use crate::harness::functions::{CHILDREN, Leasing};
 use crate::harness::states::bury;
 use crate::harness::world::World;
@@ -73,30 +73,22 @@ impl Killed for Leasing {
         let mut token = 1_772_870_400_001;
         let mut tag = "\"1.0\"".to_owned();
         if case.given != Given::Absent {
-            let acquired = world.send(&acquisition("worker-1")).await;
+            let acquired = world.send(&acquire(KEY, "worker-1", 60)).await;
             token = token_of(&acquired);
             acquired.etag().clone_into(&mut tag);
         }
         match case.given {
-            Released => assert_eq!(world.send(&release(token)).await.status, 204),
+            Released => assert_eq!(world.send(&release(KEY, token)).await.status, 204),
             Expired => world.clock.set_forward(120_000),
             _ => {}
         }
         let event = match case.route {
-            ACQUIRE => acquisition("worker-2"),
-            RENEW => event_of(RENEW, KEY).json(&json!({"token": token, "ttlSeconds": 60})),
-            _ => release(token),
+            ACQUIRE => acquire(KEY, "worker-2", 60),
+            RENEW => renew(KEY, token, 60),
+            _ => release(KEY, token),
         };
         asked(event, case.how, &tag)
     }
-}
-
-fn acquisition(holder: &str) -> Event {
-    event_of(ACQUIRE, KEY).json(&json!({"holder": holder, "ttlSeconds": 60}))
-}
-
-fn release(token: u64) -> Event {
-    event_of(RELEASE, KEY).asking([("token", token.to_string().as_str())])
 }
 
 fn token_of(acquired: &Answer) -> u64 {
@@ -114,12 +106,12 @@ async fn wanted_child(world: &World<Leasing>, case: &Case) -> Event {
         }
     }
     if case.how == Leased || case.how == Fenced {
-        let token = token_of(&world.send(&acquisition("worker-1")).await);
+        let token = token_of(&world.send(&acquire(KEY, "worker-1", 60)).await);
         body["lease"] = json!({"key": KEY, "token": token});
     }
     if case.how == How::Fenced {
         let token = body["lease"]["token"].as_u64().expect("a number");
-        assert_eq!(world.send(&release(token)).await.status, 204);
+        assert_eq!(world.send(&release(KEY, token)).await.status, 204);
     }
     asked(plain.json(&body), case.how, "")
 }

@@ -4,13 +4,13 @@ use super::case::Given::{Absent, Newer, Older, Present, Same, Tombstone};
 use super::case::How::Plain;
 use super::case::Promise::{Nothing, Once};
 use super::case::{Case, Killed, Said, answered, case};
-use crate::harness::events::{Event, event_of, load};
+use crate::harness::events::{Event, batch_of, deletion, registration, task};
 use crate::harness::functions::{MAPPINGS, Mappings};
 use crate::harness::world::{ALLOWED, World, context};
 use aws_lambda_events::sqs::SqsEvent;
 use fencepost::lambda::respond_batch;
 use lambda_runtime::LambdaEvent;
-use serde_json::{Value, json};
+use serde_json::Value;
 
 const REGISTER: &str = "PUT /mappings/{hostIp}";
 const DELETE: &str = "DELETE /mappings/{hostIp}";
@@ -65,8 +65,11 @@ impl Killed for Mappings {
         }
         match case.route {
             REGISTER => registration(IP, "i-2", T2),
-            DELETE => deletion(IP, "i-2", T2),
-            _ => batch(&[IP, OTHER_IP, THIRD_IP, IP]),
+            DELETE => deletion(IP, T2, Some("i-2")),
+            _ => {
+                let ips = [("m-0", IP), ("m-1", OTHER_IP), ("m-2", THIRD_IP), ("m-3", IP)];
+                Event(batch_of(&ips.map(|(id, ip)| (id, task(ip, T2, Some("i-2"))))))
+            }
         }
     }
 
@@ -84,30 +87,9 @@ impl Killed for Mappings {
     }
 }
 
-fn registration(ip: &str, instance: &str, at: &str) -> Event {
-    let body = json!({"cellId": "cell-1", "instanceId": instance, "creationTimestamp": at});
-    event_of(REGISTER, ip).json(&body)
-}
-
-fn deletion(ip: &str, instance: &str, at: &str) -> Event {
-    event_of(DELETE, ip).asking([("creationTimestamp", at), ("instanceId", instance)])
-}
-
 /// Leaves the tombstone of an instance.
 async fn gone(world: &World<Mappings>, ip: &str, instance: &str, at: &str) -> Value {
     world.send(&registration(ip, instance, at)).await.shown(201);
-    assert_eq!(world.send(&deletion(ip, instance, at)).await.status, 204);
+    assert_eq!(world.send(&deletion(ip, at, Some(instance))).await.status, 204);
     world.engine.row(MAPPINGS, "hostIp", ip)
-}
-
-/// A batch that deletes an instance at each of these addresses.
-fn batch(ips: &[&str]) -> Event {
-    let sample = load("delete-mapping-superseded").0["Records"][0].take();
-    let message = |(place, ip): (usize, &&str)| {
-        let mut message = sample.clone();
-        message["messageId"] = json!(format!("m-{place}"));
-        message["body"] = json!(json!({"hostIp": ip, "creationTimestamp": T2, "instanceId": "i-2"}).to_string());
-        message
-    };
-    Event(json!({"Records": ips.iter().enumerate().map(message).collect::<Vec<_>>()}))
 }

@@ -5,11 +5,10 @@ use super::case::How::{IfMatch, IfNone, Keyed, Plain};
 use super::case::Promise::{Each, Nothing, Once};
 use super::case::{Case, Given, Killed, case};
 use super::devices::asked;
-use crate::harness::events::{Event, event_of, load};
+use crate::harness::events::{Event, event_of, order, order_id};
 use crate::harness::functions::{ORDERS, PRODUCTS, Shop};
 use crate::harness::states::bury;
 use crate::harness::world::World;
-use fencepost::derived_id;
 use serde_json::json;
 
 const CREATE: &str = "PUT /products/{productId}";
@@ -55,7 +54,7 @@ impl Killed for Shop {
 
     /// Another client's order, which reads the products and is refused.
     fn seeing() -> Option<Event> {
-        Some(order("k-2", 1_000))
+        Some(ordered("k-2", 1_000))
     }
 
     async fn prepare(world: &World<Self>, case: &Case) -> Event {
@@ -70,7 +69,7 @@ impl Killed for Shop {
         }
         let id = order_id("k-1");
         if is_order && (case.given == Tombstone || case.given == Same || case.route == CANCEL && case.given != Absent) {
-            let placed = world.send(&order("k-1", 4)).await;
+            let placed = world.send(&ordered("k-1", 4)).await;
             assert_eq!(placed.shown(201)["orderId"], id);
             placed.etag().clone_into(&mut tag);
         }
@@ -84,22 +83,14 @@ impl Killed for Shop {
         let event = match case.route {
             CREATE => event_of(CREATE, "b").json(&json!({"stock": 7})),
             ADJUST => event_of(ADJUST, "b").json(&json!({"by": -3})),
-            PLACE => order("k-1", 4),
+            PLACE => ordered("k-1", 4),
             other => event_of(other, &id),
         };
         asked(event, case.how, &tag)
     }
 }
 
-/// The id of the order under this key.
-fn order_id(key: &str) -> String {
-    let event = order(key, 1).0;
-    let caller = event["requestContext"]["authorizer"]["iam"]["userArn"].as_str().expect("who sends it");
-    derived_id(&["order", caller, "user-1", key])
-}
-
 /// Orders so many of one product and one of another.
-fn order(key: &str, quantity: i64) -> Event {
-    let lines = json!([{"productId": "a", "quantity": quantity}, {"productId": "b", "quantity": 1}]);
-    load("place-order-place").key(key).json(&json!({"userId": "user-1", "lines": lines}))
+fn ordered(key: &str, quantity: i64) -> Event {
+    order(key, &[("a", quantity), ("b", 1)])
 }

@@ -286,16 +286,3 @@ async fn a_keyed_setting_that_is_repeated_after_another_clients_is_answered_and_
         world.refused(&theirs.key("k-1"), 422, "idempotency_key_reused").await;
     }
 }
-
-#[tokio::test]
-async fn a_keyed_setting_looks_the_key_up_before_if_match_and_before_it_decides() {
-    for (mine, _) in settings() {
-        let (world, created) = World::with_lamp().await;
-        let keyed = mine.header("if-match", created.etag()).key("k-1");
-        let first = world.send(&keyed).await;
-        first.shows(200, 2);
-        // By now the tag is stale.
-        let again = world.send(&keyed).await;
-        assert_eq!((again.status, &again.body), (200, &first.body), "{keyed:?}");
-    }
-}

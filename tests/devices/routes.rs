@@ -27,15 +27,6 @@ async fn a_new_device_is_shown_whole_with_its_location_and_its_tag() {
 }
 
 #[tokio::test]
-async fn a_device_that_exists_is_not_created_again() {
-    let (world, created) = World::with_lamp().await;
-    world.refused(&Event::create(), 409, "device_exists").await;
-    let answer = world.refused(&Event::create().header("if-none-match", "*"), 412, "version_conflict").await;
-    assert_eq!(answer.json()["currentVersion"], 1);
-    assert_eq!(answer.etag(), created.etag());
-}
-
-#[tokio::test]
 async fn a_device_that_is_not_there_is_not_found_by_any_route() {
     let world = World::new();
     for event in Event::changes().into_iter().chain([Event::get()]) {
@@ -56,12 +47,6 @@ async fn a_tag_that_the_reader_has_already_is_answered_with_304() {
     }
     world.send(&Event::patch_state()).await.shows(200, 2);
     world.send(&Event::get().header("if-none-match", tag)).await.shows(200, 2);
-}
-
-#[tokio::test]
-async fn a_delete_demands_a_condition() {
-    let (world, _) = World::with_lamp().await;
-    world.refused(&Event::delete(), 428, "condition_required").await;
 }
 
 #[tokio::test]
@@ -196,15 +181,6 @@ async fn a_change_without_effect_costs_one_request_and_keeps_the_version() {
         let answer = world.send(&event).await;
         assert_eq!((answer.shows(200, 1), answer.etag()), (created.json(), created.etag()), "{event:?}");
         assert_eq!(world.engine.take_counts(), counts, "{event:?}");
-    }
-}
-
-#[tokio::test]
-async fn the_status_is_online_or_offline() {
-    let (world, _) = World::with_lamp().await;
-    for (version, status) in (2..).zip(["offline", "online"]) {
-        let event = Event::set_status().json(&json!({"status": status}));
-        assert_eq!(world.send(&event).await.shows(200, version)["status"], status);
     }
 }
 

@@ -1,5 +1,6 @@
-//! The events of API Gateway: files of `events/`, varied.
+//! The events of API Gateway and of the queue: files of `events/`, varied.
 
+use fencepost::derived_id;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -212,4 +213,94 @@ pub fn sample(route: &str, id: &str) -> Event {
 /// The same without its body, its query, its key and its preconditions.
 pub fn event_of(route: &str, id: &str) -> Event {
     sample(route, id).bare()
+}
+
+/// Registers an instance of `cell-1`.
+pub fn registration(ip: &str, instance: &str, at: &str) -> Event {
+    let body = json!({"cellId": "cell-1", "instanceId": instance, "creationTimestamp": at});
+    load("host-mapping-register").of("hostIp", ip).json(&body)
+}
+
+pub fn look_up(ip: &str) -> Event {
+    load("host-mapping-get").of("hostIp", ip)
+}
+
+/// Deletes an instance, or without its id all of the moment.
+pub fn deletion(ip: &str, at: &str, instance: Option<&str>) -> Event {
+    let instance = instance.map(|instance| ("instanceId", instance));
+    load("host-mapping-delete").of("hostIp", ip).asking([("creationTimestamp", at)].into_iter().chain(instance))
+}
+
+/// A message as the queue hands it over.
+pub fn message(id: &str, body: &str) -> Value {
+    let mut message = load("delete-mapping-superseded").0["Records"][0].take();
+    message["messageId"] = json!(id);
+    message["body"] = json!(body);
+    message
+}
+
+/// The body of a message for the delete of an instance, or of all of the moment.
+pub fn task(ip: &str, at: &str, instance: Option<&str>) -> String {
+    let mut task = json!({"hostIp": ip, "creationTimestamp": at});
+    if let Some(instance) = instance {
+        task["instanceId"] = json!(instance);
+    }
+    task.to_string()
+}
+
+/// A batch of these messages, `(id, body)`.
+pub fn batch_of<I: AsRef<str>, B: AsRef<str>>(messages: &[(I, B)]) -> Value {
+    let records: Vec<_> = messages.iter().map(|(id, body)| message(id.as_ref(), body.as_ref())).collect();
+    json!({"Records": records})
+}
+
+/// Places an order of `user-1` under this key.
+pub fn order(key: &str, lines: &[(&str, i64)]) -> Event {
+    let line = |(id, quantity): &(&str, i64)| json!({"productId": id, "quantity": quantity});
+    let lines: Vec<_> = lines.iter().map(line).collect();
+    load("place-order-place").key(key).json(&json!({"userId": "user-1", "lines": lines}))
+}
+
+/// The id of the order under this key.
+pub fn order_id(key: &str) -> String {
+    let event = load("place-order-place").0;
+    let caller = event["requestContext"]["authorizer"]["iam"]["userArn"].as_str().expect("who sends it");
+    derived_id(&["order", caller, "user-1", key])
+}
+
+pub fn cancellation(id: &str) -> Event {
+    load("place-order-cancel").of("orderId", id)
+}
+
+/// Acquires a lease for so many seconds.
+pub fn acquire(key: &str, holder: &str, seconds: u64) -> Event {
+    load("lease-acquire").of("leaseKey", key).json(&json!({"holder": holder, "ttlSeconds": seconds}))
+}
+
+/// Renews a lease for so many seconds.
+pub fn renew(key: &str, token: u64, seconds: u64) -> Event {
+    load("lease-renew").of("leaseKey", key).json(&json!({"token": token, "ttlSeconds": seconds}))
+}
+
+pub fn release(key: &str, token: u64) -> Event {
+    load("lease-release").of("leaseKey", key).asking([("token", token.to_string().as_str())])
+}
+
+pub fn shown_lease(key: &str) -> Event {
+    load("lease-get").of("leaseKey", key)
+}
+
+/// Wants the child of a parent, without a lease.
+pub fn ensure(parent: &str, uid: &str, spec: &Value) -> Event {
+    load("ensure-child-ensure").of("parentId", parent).json(&json!({"parentUid": uid, "spec": spec}))
+}
+
+/// The same under a lease.
+pub fn ensure_under(parent: &str, uid: &str, spec: &Value, (key, token): (&str, u64)) -> Event {
+    let body = json!({"parentUid": uid, "spec": spec, "lease": {"key": key, "token": token}});
+    load("ensure-child-ensure").of("parentId", parent).json(&body)
+}
+
+pub fn shown_child(parent: &str, uid: &str) -> Event {
+    load("ensure-child-get").of("parentId", parent).asking([("parentUid", uid)])
 }

@@ -4,6 +4,7 @@ use super::engine::{self, Engine};
 use fencepost::ItemVersion;
 use judges::register::Version;
 use serde_json::{Value, json};
+use std::fmt::Write as _;
 
 /// The number of an attribute, if it has one.
 pub fn number(row: &Value, name: &str) -> Option<u64> {
@@ -26,6 +27,25 @@ pub fn bury(engine: &Engine, table: &str, id: &str) {
     }
     tombstone["_version"] = json!({"N": (engine::number(&row, "_version") + 1).to_string()});
     engine.raw("PutItem", &json!({"TableName": table, "Item": tombstone}));
+}
+
+/// Another client sets these attributes of an item and raises its version.
+pub fn set_by_another(engine: &Engine, table: &str, id: &str, set: &[(&str, Value)]) {
+    let (mut update, mut names) = ("SET #v = #v + :one".to_owned(), json!({"#v": "_version"}));
+    let mut values = json!({":one": {"N": "1"}});
+    for (place, (name, value)) in set.iter().enumerate() {
+        let _ = write!(update, ", #a{place} = :a{place}");
+        names[format!("#a{place}")] = json!(name);
+        values[format!(":a{place}")] = value.clone();
+    }
+    let request = json!({
+        "TableName": table,
+        "Key": {engine.key_of(table): {"S": id}},
+        "UpdateExpression": update,
+        "ExpressionAttributeNames": names,
+        "ExpressionAttributeValues": values,
+    });
+    engine.raw("UpdateItem", &request);
 }
 
 /// Makes the row of this id a tombstone in each of these tables where it has a version.

@@ -1,6 +1,7 @@
 //! `lease` and `ensure-child` on one engine, under a clock that runs with the test's, and their events.
 
-use crate::harness::events::{Event, load};
+use crate::harness::events::Event;
+pub use crate::harness::events::{acquire, ensure, ensure_under, release, renew, shown_child, shown_lease};
 use crate::harness::functions::{LEASES, Leasing};
 use crate::harness::world;
 use fencepost::lease::LeaseTerms;
@@ -56,39 +57,6 @@ pub fn call(seconds: u64) -> Call {
 /// A lease of so many milliseconds, renewed when half of them are over.
 pub fn terms(millis: u64) -> LeaseTerms {
     LeaseTerms::new(Duration::from_millis(millis)).expect("long enough")
-}
-
-/// Acquires a lease for so many seconds.
-pub fn acquire(key: &str, holder: &str, seconds: u64) -> Event {
-    load("lease-acquire").of("leaseKey", key).json(&json!({"holder": holder, "ttlSeconds": seconds}))
-}
-
-/// Renews a lease for so many seconds.
-pub fn renew(key: &str, token: u64, seconds: u64) -> Event {
-    load("lease-renew").of("leaseKey", key).json(&json!({"token": token, "ttlSeconds": seconds}))
-}
-
-pub fn release(key: &str, token: u64) -> Event {
-    load("lease-release").of("leaseKey", key).asking([("token", token.to_string().as_str())])
-}
-
-pub fn shown_lease(key: &str) -> Event {
-    load("lease-get").of("leaseKey", key)
-}
-
-/// Wants the child of a parent, without a lease.
-pub fn ensure(parent: &str, uid: &str, spec: &Value) -> Event {
-    load("ensure-child-ensure").of("parentId", parent).json(&json!({"parentUid": uid, "spec": spec}))
-}
-
-/// The same under a lease.
-pub fn ensure_under(parent: &str, uid: &str, spec: &Value, (key, token): (&str, u64)) -> Event {
-    let body = json!({"parentUid": uid, "spec": spec, "lease": {"key": key, "token": token}});
-    load("ensure-child-ensure").of("parentId", parent).json(&body)
-}
-
-pub fn shown_child(parent: &str, uid: &str) -> Event {
-    load("ensure-child-get").of("parentId", parent).asking([("parentUid", uid)])
 }
 
 /// The token of a lease as it is shown.

@@ -2,7 +2,7 @@
 
 use super::messages::{ByAuthor, ByNumber, ByRank, Message, all_numbers, engine, fill, key, message, numbers, table};
 use crate::harness::clients::{client_whose, error};
-use crate::harness::engine::Engine;
+use crate::harness::engine::with_sorted_table;
 use fencepost::{Error, Failure, InvalidCursor, Query, Record, Sort, Store, Table};
 
 /// The cursor of the first page.
@@ -101,7 +101,7 @@ async fn no_text_but_a_cursor_is_taken_for_one() {
 /// same partition.
 #[tokio::test]
 async fn a_forged_key_under_the_right_digest_is_refused_or_harmless() {
-    let (engine, other) = (engine(), other_engine());
+    let (engine, other) = (engine(), with_sorted_table(super::messages::TABLE, [("room", "S"), ("number", "S")]));
     let (ours, theirs) = (table(&engine), Store::new(&other.client()));
     fill(&ours, "a", 1..=3).await;
     // The same names of table, index and partition, but here the number is text.
@@ -135,23 +135,6 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize, Record)]
 #[record(key = "room", sort = "number")]
 struct Strange {}
-
-/// A table of the same name, but its sort key is text.
-fn other_engine() -> Engine {
-    let engine = Engine::with_tables(&[]);
-    let attribute = |name: &str| serde_json::json!({"AttributeName": name, "AttributeType": "S"});
-    let part = |name: &str, kind: &str| serde_json::json!({"AttributeName": name, "KeyType": kind});
-    engine.raw(
-        "CreateTable",
-        &serde_json::json!({
-            "TableName": super::messages::TABLE,
-            "KeySchema": [part("room", "HASH"), part("number", "RANGE")],
-            "AttributeDefinitions": [attribute("room"), attribute("number")],
-            "BillingMode": "PAY_PER_REQUEST",
-        }),
-    );
-    engine
-}
 
 #[tokio::test]
 async fn the_cursor_of_an_index_goes_on_among_items_of_one_rank() {

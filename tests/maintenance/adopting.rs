@@ -14,15 +14,10 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "accountId", settings = Settings::without_ttl().shared_with_versioned_writers().swept())]
 struct Account {
     balance: u64,
-}
-
-impl Record for Account {
-    const PARTITION_KEY: &'static str = KEY;
-    const ATTRIBUTES: &'static [&'static str] = &["balance"];
-    const SETTINGS: Settings = Settings::without_ttl().shared_with_versioned_writers().swept();
 }
 
 fn foreign(version: u64) -> Value {

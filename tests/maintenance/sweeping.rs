@@ -29,7 +29,7 @@ const FUTURE: Option<u64> = Some(4_102_444_800);
 /// The ids of the rows, and whether a sweep removes them.
 const ROWS: [(&str, Option<u64>, Option<u64>, bool); 7] = [
     ("due", Some(7), PAST, true),
-    ("due-of-an-older-build", None, PAST, true),
+    ("due-without-a-mark", None, PAST, true),
     ("not-due", Some(7), FUTURE, false),
     ("kept", Some(7), None, false),
     ("revived", Some(5), PAST, false),

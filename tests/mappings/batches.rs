@@ -3,6 +3,7 @@
 use super::world::Trouble::Throttled;
 use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, message, task};
 use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
+use crate::harness::events::load;
 use crate::harness::functions::MAPPINGS;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
@@ -171,18 +172,6 @@ async fn the_newest_task_of_an_address_is_the_one_that_is_written_wherever_it_st
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_folded_task_fails_with_the_newest_of_its_address() {
-    let world = World::new();
-    world.stands(BUSY, "i-b", T2).await;
-    let bodies = [task(BUSY, T1, None), task(BUSY, T2, None), task(GOOD, T1, None), task(BUSY, T1, Some("i-a"))];
-    let batch = batch_of(&["m-1", "m-2", "m-3", "m-4"].iter().zip(&bodies).collect::<Vec<_>>());
-    assert_eq!(throttled(&world, BUSY).batch(&batch).await, ["m-1", "m-2", "m-4"]);
-    assert_eq!(world.instance(BUSY).await.as_deref(), Some("i-b"));
-    assert!(world.batch(&batch).await.is_empty());
-    assert_eq!(world.instance(BUSY).await, None);
-}
-
 #[tokio::test]
 async fn a_malformed_task_takes_no_other_of_its_address_with_it() {
     let world = World::new();
@@ -339,4 +328,42 @@ async fn a_table_that_never_answers_lets_all_come_again_before_the_deadline() {
     assert!(world.batch(&batch).await.is_empty());
     let rows = ips.iter().filter(|ip| world.engine.row(MAPPINGS, "hostIp", ip).is_object()).count();
     assert_eq!(rows, ips.len());
+}
+
+#[tokio::test]
+async fn the_batch_in_events_has_a_message_of_each_outcome() {
+    const NEXT: &str = "i-0b1b2c3d4e5f60712";
+    const GONE: &str = "i-0d1b2c3d4e5f60714";
+    let world = World::new();
+    world.stands("192.0.2.11", "i-0c1b2c3d4e5f60713", T1).await;
+    world.stands("192.0.2.12", NEXT, T2).await;
+    let batch = load("delete-mapping-batch").0;
+    let records = batch["Records"].as_array().expect("messages");
+    let bodies: Vec<_> = records.iter().map(|record| record["body"].as_str().expect("a body")).collect();
+    let missing = Err(("missing_field", "/creationTimestamp".to_owned()));
+    let expected = [Ok("deleted"), Ok("superseded"), missing, Ok("already_gone"), Ok("folded")];
+    assert_eq!(world.outcomes(&bodies).await, expected);
+    assert_eq!(world.batch(&batch).await, [records[2]["messageId"].as_str().expect("an id")]);
+    assert_eq!(world.instance("192.0.2.12").await.as_deref(), Some(NEXT));
+    world.register("2001:db8::4", GONE, T1).await.superseded_by(T1, Some(GONE));
+}
+
+#[tokio::test]
+async fn a_delete_by_http_and_one_by_the_queue_leave_the_same_tombstone_by_the_same_request() {
+    for instance in [None, Some("i-a")] {
+        let mut left: Vec<(Value, Vec<Value>)> = Vec::new();
+        for by_queue in [false, true] {
+            let world = World::new();
+            world.stands(IP, "i-a", T1).await;
+            world.engine.take_log();
+            if by_queue {
+                assert!(world.batch(&batch_of(&[("m-1", task(IP, T1, instance))])).await.is_empty());
+            } else {
+                assert_eq!(world.delete(IP, T1, instance).await, "deleted");
+            }
+            let asked = world.engine.take_log().into_iter().map(|asked| asked.body).collect();
+            left.push((world.row(IP), asked));
+        }
+        assert_eq!(left[0], left[1]);
+    }
 }

@@ -84,11 +84,3 @@ async fn a_batch_costs_one_write_for_each_address_and_no_read() {
         }
     }
 }
-
-#[tokio::test]
-async fn a_batch_in_which_nothing_is_to_be_done_costs_nothing() {
-    let world = World::new();
-    assert!(world.batch(&json!({"Records": []})).await.is_empty());
-    assert_eq!(world.batch(&batch_of(&[("m-1", "{}"), ("m-2", "gone")])).await, ["m-1", "m-2"]);
-    assert_eq!(world.engine.take_counts(), (0, 0));
-}

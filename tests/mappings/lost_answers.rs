@@ -158,12 +158,3 @@ async fn a_message_whose_outcome_is_unknown_comes_again() {
         world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
     }
 }
-
-#[tokio::test(start_paused = true)]
-async fn a_message_whose_answer_was_lost_once_is_done() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    let body = task(IP, T1, Some("i-a"));
-    assert_eq!(world.troubled(&[AnswerLost]).outcomes(&[&body]).await, [Ok("already_gone")]);
-    assert_eq!(world.instance(IP).await, None);
-}

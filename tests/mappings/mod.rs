@@ -5,5 +5,4 @@ mod budgets;
 mod lost_answers;
 mod processes;
 mod routes;
-mod story;
 pub mod world;

@@ -6,7 +6,6 @@ use crate::harness::functions::MAPPINGS;
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use serde_json::{Value, json};
-use tokio::task::JoinSet;
 
 /// Starts a function on this server, with the crate's lines for debugging in its log.
 async fn start(server: &Server, function: &str) -> FunctionProcess {
@@ -92,56 +91,4 @@ async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repe
     assert_eq!((&good["messageId"], &good["outcome"]), (&json!("m-2"), &json!("already_gone")));
     assert_eq!((&lines(&log, "batch")[0]["failed"], &lines(&log, "batch")[0]["faults"]), (&json!(1), &json!(1)));
     assert!(!json!(log).to_string().contains("secret"), "{log:#?}");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn an_invocation_that_cannot_name_its_failures_fails_whole_and_the_next_one_is_served() {
-    let server = Server::start(TABLES).await;
-    let deletes = start(&server, "delete-mapping").await;
-    let mut nameless = batch_of(&[("m-1", task(IP, T1, None)), ("m-2", "no JSON".to_owned())]);
-    nameless["Records"][1].as_object_mut().expect("a message").remove("messageId");
-    let failure = deletes.invoke(nameless).await;
-    assert!(failure["errorMessage"].as_str().is_some_and(|message| message.contains("no id")), "{failure}");
-    let batch = batch_of(&[("m-1", task(IP, T1, None))]);
-    assert_eq!(deletes.invoke(batch).await, json!({"batchItemFailures": []}));
-    let log = deletes.end().await;
-    let outcomes: Vec<_> = lines(&log, "task").iter().map(|line| line["outcome"].clone()).collect();
-    assert_eq!(outcomes, ["already_gone", "invalid_json", "already_gone"]);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn processes_that_race_leave_the_newest_instance_in_every_address() {
-    const ADDRESSES: usize = 10;
-    let server = Server::start(TABLES).await;
-    let ips: Vec<_> = (0..ADDRESSES).map(|number| format!("192.0.2.{number}")).collect();
-    let mut racing = JoinSet::new();
-    for (instance, at) in [("i-a", T1), ("i-b", T2)] {
-        let (hosts, ips) = (start(&server, "host-mapping").await, ips.clone());
-        racing.spawn(async move {
-            for ip in ips {
-                // The older one may come first, or too late.
-                let status = status(&hosts, registration(&ip, instance, at)).await;
-                assert!(status == 201 || (instance == "i-a" && status == 409), "{status}");
-            }
-            hosts.end().await
-        });
-    }
-    let batch = batch_of(&ips.iter().map(|ip| (format!("m-{ip}"), task(ip, T1, Some("i-a")))).collect::<Vec<_>>());
-    for _ in 0..2 {
-        let (deletes, batch) = (start(&server, "delete-mapping").await, batch.clone());
-        racing.spawn(async move {
-            for _ in 0..3 {
-                assert_eq!(deletes.invoke(batch.clone()).await, json!({"batchItemFailures": []}));
-            }
-            deletes.end().await
-        });
-    }
-    for log in racing.join_all().await {
-        assert_calm(&log);
-    }
-    let hosts = start(&server, "host-mapping").await;
-    for ip in ips {
-        assert_eq!(server.engine.row(MAPPINGS, "hostIp", &ip)["instanceId"]["S"], "i-b");
-        assert_eq!(status(&hosts, look_up(&ip)).await, 200);
-    }
 }

@@ -3,7 +3,7 @@
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
-use crate::harness::events::{Event, load};
+pub use crate::harness::events::{batch_of, deletion, look_up, message, registration, task};
 use crate::harness::functions::{Functions, MAPPINGS, Mappings};
 use crate::harness::world::{self, ALLOWED, context};
 use aws_lambda_events::sqs::SqsEvent;
@@ -134,50 +134,6 @@ impl World {
 fn ids_of(batch: &Value) -> BTreeSet<String> {
     let records = batch["Records"].as_array().expect("records").iter();
     records.filter_map(|record| Some(record["messageId"].as_str()?.to_owned())).collect()
-}
-
-/// The same for another address.
-pub fn on(event: Event, ip: &str) -> Event {
-    event.of(KEY, ip)
-}
-
-/// Registers an instance of `cell-1`.
-pub fn registration(ip: &str, instance: &str, at: &str) -> Event {
-    let body = json!({"cellId": "cell-1", "instanceId": instance, "creationTimestamp": at});
-    on(load("host-mapping-register"), ip).json(&body)
-}
-
-pub fn look_up(ip: &str) -> Event {
-    on(load("host-mapping-get"), ip)
-}
-
-/// Deletes an instance, or without its id all of the moment.
-pub fn deletion(ip: &str, at: &str, instance: Option<&str>) -> Event {
-    let instance = instance.map(|instance| ("instanceId", instance));
-    on(load("host-mapping-delete"), ip).asking([("creationTimestamp", at)].into_iter().chain(instance))
-}
-
-/// A message as the queue hands it over.
-pub fn message(id: &str, body: &str) -> Value {
-    let mut message = load("delete-mapping-superseded").0["Records"][0].take();
-    message["messageId"] = json!(id);
-    message["body"] = json!(body);
-    message
-}
-
-/// The body of a message for the delete of an instance, or of all of the moment.
-pub fn task(ip: &str, at: &str, instance: Option<&str>) -> String {
-    let mut task = json!({"hostIp": ip, "creationTimestamp": at});
-    if let Some(instance) = instance {
-        task["instanceId"] = json!(instance);
-    }
-    task.to_string()
-}
-
-/// A batch of these messages, `(id, body)`.
-pub fn batch_of<I: AsRef<str>, B: AsRef<str>>(messages: &[(I, B)]) -> Value {
-    let records: Vec<_> = messages.iter().map(|(id, body)| message(id.as_ref(), body.as_ref())).collect();
-    json!({"Records": records})
 }
 
 impl Answer {

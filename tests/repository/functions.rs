@@ -114,34 +114,6 @@ fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() 
     missing.report();
 }
 
-/// The names that records and indexes have for a part of their key: in a constant, or in a derived record.
-fn named(constant: &str, derived: &str) -> BTreeSet<String> {
-    let (constant, derived) = (format!("const {constant}: "), format!("{derived} = \""));
-    let sources = sources("functions/src");
-    let lines = sources.iter().flat_map(|source| source.code.lines());
-    let said = lines.filter_map(|line| match line.split_once("#[record(") {
-        Some((_, options)) => options.split_once(&derived).map(|(_, rest)| rest.split('"').take(1).collect()),
-        None => line.contains(&constant).then(|| strings(line).collect::<Vec<_>>()),
-    });
-    said.flatten().map(str::to_owned).collect()
-}
-
-#[test]
-fn a_record_has_the_keys_of_its_table() {
-    let template = template();
-    let mut missing = Complaints::default();
-    for (constant, derived, role) in [("PARTITION_KEY", "key", "HASH"), ("SORT_KEY", "sort", "RANGE")] {
-        let indexes = template.tables.iter().flat_map(|table| &table.indexes).flat_map(|index| &index.key);
-        let keys: Vec<_> = template.tables.iter().flat_map(|table| &table.key).chain(indexes).collect();
-        for named in named(constant, derived) {
-            missing.unless(keys.iter().any(|key| key.role == role && key.name == named), || {
-                format!("functions/src: {constant} is {named}, but no table or index of template.yaml has this key")
-            });
-        }
-    }
-    missing.report();
-}
-
 #[test]
 fn ttl_looks_where_the_crate_says_until_when_a_row_is_kept() {
     let template = template();
@@ -155,19 +127,6 @@ fn ttl_looks_where_the_crate_says_until_when_a_row_is_kept() {
         };
         missing.unless(table.ttl_attribute.as_deref() == Some(expected), || {
             format!("template.yaml: {} needs a TimeToLiveSpecification with AttributeName {expected}", table.name)
-        });
-    }
-    missing.report();
-}
-
-#[test]
-fn a_function_has_the_logical_id_that_follows_from_its_name() {
-    let mut missing = Complaints::default();
-    for function in template().functions {
-        let capital = |word: &str| word[..1].to_uppercase() + &word[1..];
-        let expected = function.name.split('-').map(capital).collect::<String>() + "Function";
-        missing.unless(function.logical_id == expected, || {
-            format!("template.yaml: call {} {expected}; .ci/events.py invokes it by that name", function.logical_id)
         });
     }
     missing.report();

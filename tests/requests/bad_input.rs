@@ -1,7 +1,7 @@
 //! Bad input at each route: a problem names the field, and `DynamoDB` is not asked.
 //!
 //! The tables have each field of each route once for each kind of mistake. A rule that holds for all routes is tested on all
-//! routes.
+//! routes. `limits.rs` has the values just outside a limit.
 
 use super::Api;
 use crate::harness::contract::resolve;
@@ -77,9 +77,6 @@ const BODIES: &[(&str, &str, &str, &str)] = &[
     (SET_CONFIG, r#"{"":1}"#, "invalid_name", "/"),
     (CREATE_PRODUCT, "{}", "missing_field", "/stock"),
     (CREATE_PRODUCT, r#"{"stock":"1"}"#, "invalid_type", "/stock"),
-    (CREATE_PRODUCT, r#"{"stock":-1}"#, "invalid_value", "/stock"),
-    (CREATE_PRODUCT, r#"{"stock":1000000000000001}"#, "invalid_value", "/stock"),
-    (CREATE_PRODUCT, r#"{"stock":0.5}"#, "invalid_value", "/stock"),
     (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":-1}"#, "invalid_value", "/lowStockAt"),
     (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":null}"#, "invalid_type", "/lowStockAt"),
     (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":0.5}"#, "invalid_value", "/lowStockAt"),
@@ -95,7 +92,6 @@ const BODIES: &[(&str, &str, &str, &str)] = &[
     (PLACE, r#"{"userId":"a b","lines":[]}"#, "invalid_id", "/userId"),
     (PLACE, r#"{"userId":"u"}"#, "missing_field", "/lines"),
     (PLACE, r#"{"userId":"u","lines":{}}"#, "invalid_type", "/lines"),
-    (PLACE, r#"{"userId":"u","lines":[]}"#, "invalid_value", "/lines"),
     (PLACE, r#"{"userId":"u","lines":["b"]}"#, "invalid_type", "/lines/0"),
     (PLACE, r#"{"userId":"u","lines":[{"quantity":1}]}"#, "missing_field", "/lines/0/productId"),
     (PLACE, r#"{"userId":"u","lines":[{"productId":"a\n","quantity":1}]}"#, "invalid_id", "/lines/0/productId"),
@@ -128,18 +124,6 @@ const BODIES: &[(&str, &str, &str, &str)] = &[
     (REGISTER, r#"{"cellId":"c","instanceId":"","creationTimestamp":@}"#, "invalid_id", "/instanceId"),
     (REGISTER, r#"{"cellId":"c","instanceId":"i"}"#, "missing_field", "/creationTimestamp"),
     (REGISTER, r#"{"cellId":"c","instanceId":"i","creationTimestamp":1}"#, "invalid_type", "/creationTimestamp"),
-    (
-        REGISTER,
-        r#"{"cellId":"c","instanceId":"i","creationTimestamp":"now"}"#,
-        "invalid_timestamp",
-        "/creationTimestamp",
-    ),
-    (
-        REGISTER,
-        r#"{"cellId":"c","instanceId":"i","creationTimestamp":"9999-12-01T23:59:59.999Z"}"#,
-        "timestamp_in_future",
-        "/creationTimestamp",
-    ),
     (
         REGISTER,
         r#"{"cellId":"c","instanceId":"i","creationTimestamp":@,"hostIp":"192.0.2.1"}"#,
@@ -186,18 +170,7 @@ type Query = (&'static str, &'static [(&'static str, &'static str)], &'static st
 
 const QUERIES: &[Query] = &[
     (LIST, &[("limit", "5")], "missing_parameter", "query:userId"),
-    (LIST, &[("userId", "..")], "invalid_id", "query:userId"),
-    (LIST, &[("userId", "u"), ("limit", "0")], "invalid_value", "query:limit"),
-    (LIST, &[("userId", "u"), ("limit", "101")], "invalid_value", "query:limit"),
-    (LIST, &[("userId", "u"), ("limit", "")], "invalid_value", "query:limit"),
     (LIST, &[("userId", "u"), ("offset", "5")], "unknown_parameter", "query:offset"),
-    (DELETE_MAPPING, &[("creationTimestamp", "now")], "invalid_timestamp", "query:creationTimestamp"),
-    (
-        DELETE_MAPPING,
-        &[("creationTimestamp", "2027-01-01T00:00:00Z")],
-        "timestamp_in_future",
-        "query:creationTimestamp",
-    ),
     (
         DELETE_MAPPING,
         &[("creationTimestamp", "2026-03-07T10:00:00Z"), ("instanceId", "")],
@@ -254,12 +227,6 @@ async fn a_wrong_field_of_a_body_is_named() {
             api.of(route).bad_input(&event.without_header("idempotency-key").text(body), code, field).await;
         }
     }
-    let long = "n".repeat(256);
-    let device = json!({"state": {"a": {&long: 1}}});
-    api.of(CREATE_DEVICE)
-        .bad_input(&event(CREATE_DEVICE).json(&device), "invalid_name", &format!("/state/a/{long}"))
-        .await;
-    api.of(PLACE).bad_input(&order(51), "invalid_value", "/lines").await;
 }
 
 /// An order of so many lines.
@@ -323,20 +290,6 @@ async fn a_parameter_of_a_path_is_an_id_or_an_address() {
         for id in ["", ".", "..", "a/b", "a%2Fb", "a b", "a\n", "\u{0}", "é", "a+b", "a#b", &"x".repeat(129)] {
             api.of(at).bad_input(&event(at).of(parameter, id), code, &format!("path:{parameter}")).await;
         }
-    }
-}
-
-/// A path that no gateway has decoded is not decoded here either.
-#[tokio::test]
-async fn an_encoded_path_is_judged_as_it_stands() {
-    let api = Api::start();
-    for (route, path) in [
-        ("GET /devices/{deviceId}", "/devices/%6Camp-1"),
-        (PATCH_STATE, "/devices/../state"),
-        ("GET /devices/{deviceId}", "/devices/"),
-    ] {
-        let event = event(route).unrouted(route.split(' ').next().expect("a method"), path);
-        api.of(route).bad_input(&event, "invalid_id", "path:deviceId").await;
     }
 }
 

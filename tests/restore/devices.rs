@@ -1,7 +1,7 @@
 //! Tags, late writes and idempotency keys of devices, after a restore.
 
 use crate::harness::engine::{Engine, number};
-use crate::harness::events::{Event, load};
+use crate::harness::events::Event;
 use crate::harness::functions::{DEVICES, Devices, RECORDS};
 use crate::harness::restore::{Moment, SentWrites, restamp};
 use crate::harness::world::World;
@@ -12,24 +12,16 @@ type Lamps = World<Devices>;
 /// `lamp-1` with brightness 50, at version 1.
 async fn lamp() -> Lamps {
     let world = Lamps::new();
-    world.send(&load("device-state-create")).await.shows(201, 1);
+    world.send(&Event::create()).await.shows(201, 1);
     world
 }
 
-fn get() -> Event {
-    load("device-state-get")
-}
-
-fn delete() -> Event {
-    load("device-state-delete")
-}
-
 fn brightness(value: u64) -> Event {
-    load("device-state-patch-state").json(&json!({"brightness": value}))
+    Event::patch_state().json(&json!({"brightness": value}))
 }
 
 fn brighter() -> Event {
-    load("device-state-adjust").text(r#"{"attribute":"brightness","by":1}"#)
+    Event::adjust().text(r#"{"attribute":"brightness","by":1}"#)
 }
 
 fn row(engine: &Engine) -> Value {
@@ -49,12 +41,12 @@ async fn deletes_a_state_that_it_never_saw(runbook: bool) -> bool {
     }
     let world = Lamps::on(&world.engine);
     world.send(&brightness(10)).await.shows(200, 2);
-    let answer = world.send(&delete().header("if-match", seen.etag())).await;
+    let answer = world.send(&Event::delete().header("if-match", seen.etag())).await;
     if answer.status == 204 {
         return true;
     }
     assert_eq!(answer.says(412, "version_conflict")["currentVersion"], 2);
-    world.send(&get()).await.shows(200, 2);
+    world.send(&Event::get()).await.shows(200, 2);
     false
 }
 
@@ -67,13 +59,13 @@ async fn an_old_tag_matches_another_state_after_a_restore_and_412_with_the_runbo
 #[tokio::test]
 async fn a_tag_from_before_the_moment_is_old_too_and_the_next_read_gives_one_that_works() {
     let world = lamp().await;
-    let before = world.send(&get()).await;
+    let before = world.send(&Event::get()).await;
     let moment = Moment::of(&world.engine);
     moment.restore_all(&world.engine);
     moment.follow_runbook(&world.engine).await;
     let world = Lamps::on(&world.engine);
     world.refused(&brightness(70).header("if-match", before.etag()), 412, "version_conflict").await;
-    let now = world.send(&get().header("if-none-match", before.etag())).await;
+    let now = world.send(&Event::get().header("if-none-match", before.etag())).await;
     assert_eq!(now.shows(200, 1), before.json(), "the item and its version are those of the moment");
     world.send(&brightness(70).header("if-match", now.etag())).await.shows(200, 2);
 }
@@ -98,7 +90,7 @@ async fn late_copy_is_applied(event: &Event, runbook: bool) -> bool {
 #[tokio::test]
 async fn a_late_copy_of_any_change_is_applied_after_a_restore_and_refused_with_the_runbook() {
     let keyed = brightness(70).key("k-1");
-    for event in [brightness(70), brighter(), delete().header("if-match", "*"), keyed] {
+    for event in [brightness(70), brighter(), Event::delete().header("if-match", "*"), keyed] {
         assert!(late_copy_is_applied(&event, false).await, "the rehearsal shows nothing: {event:?}");
         assert!(!late_copy_is_applied(&event, true).await, "{event:?}");
     }
@@ -111,7 +103,7 @@ async fn a_late_copy_of_a_create_finds_the_key_free_in_a_table_of_the_same_name_
     let world = Lamps::new();
     let moment = Moment::of(&world.engine);
     let sent = SentWrites::default();
-    world.reached_by(&sent.client(&world.engine)).send(&load("device-state-create")).await.shows(201, 1);
+    world.reached_by(&sent.client(&world.engine)).send(&Event::create()).await.shows(201, 1);
 
     let elsewhere = moment.elsewhere(&[(DEVICES, "deviceId"), (RECORDS, "recordId")]);
     moment.follow_runbook(&elsewhere).await;
@@ -158,13 +150,13 @@ async fn a_key_lies_where_its_record_is_not_restored_to_the_same_second_as_its_i
 #[tokio::test]
 async fn a_deleted_device_stays_deleted_and_its_next_create_takes_the_place_of_the_tombstone() {
     let world = lamp().await;
-    assert_eq!(world.send(&delete().header("if-match", "*")).await.status, 204);
+    assert_eq!(world.send(&Event::delete().header("if-match", "*")).await.status, 204);
     let moment = Moment::of(&world.engine);
-    world.send(&load("device-state-create")).await.shows(201, 3);
+    world.send(&Event::create()).await.shows(201, 3);
     moment.restore_all(&world.engine);
     let restamped = restamp(&world.engine, DEVICES).await;
     assert_eq!((restamped.live, restamped.tombstones), (0, 1));
     let world = Lamps::on(&world.engine);
-    world.send(&get()).await.says(404, "device_not_found");
-    world.send(&load("device-state-create")).await.shows(201, 3);
+    world.send(&Event::get()).await.says(404, "device_not_found");
+    world.send(&Event::create()).await.shows(201, 3);
 }

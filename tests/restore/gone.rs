@@ -55,16 +55,7 @@ fn delete(engine: &Engine, table: &str) -> Vec<Value> {
 
 /// Restores these rows to a new table.
 fn restore(engine: &Engine, table: &str, had: &[Value]) {
-    let key = Counter::PARTITION_KEY;
-    engine.raw(
-        "CreateTable",
-        &json!({
-            "TableName": table,
-            "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
-            "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
-            "BillingMode": "PAY_PER_REQUEST",
-        }),
-    );
+    engine.create_table(table, Counter::PARTITION_KEY);
     for row in had {
         engine.raw("PutItem", &json!({"TableName": table, "Item": row}));
     }

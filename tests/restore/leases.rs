@@ -1,7 +1,7 @@
 //! Leases and their protected items after a restore: tokens rise if the table starts empty.
 
 use crate::harness::engine::Engine;
-use crate::harness::events::{Event, load};
+use crate::harness::events::{Event, acquire, ensure_under, release, renew};
 use crate::harness::functions::{CHILDREN, LEASES, Leasing};
 use crate::harness::restore::{Moment, SentWrites};
 use crate::harness::world::World;
@@ -23,16 +23,13 @@ impl Leads {
     /// The token of a new holder for a second, after the holder before has gone.
     async fn leader(&self, holder: &str) -> u64 {
         self.wait(5_000).await;
-        let acquire = load("lease-acquire").of("leaseKey", "k").json(&json!({"holder": holder, "ttlSeconds": 1}));
-        self.send(&acquire).await.shown(201)["token"].as_u64().expect("a token")
+        self.send(&acquire("k", holder, 1)).await.shown(201)["token"].as_u64().expect("a token")
     }
 }
 
 /// Wants the child of the parent `p` under a token.
 fn child(token: u64) -> Event {
-    let lease = json!({"key": "k", "token": token});
-    let body = json!({"parentUid": "u-1", "spec": {"pages": 1}, "lease": lease});
-    load("ensure-child-ensure").of("parentId", "p").json(&body)
+    ensure_under("p", "u-1", &json!({"pages": 1}), ("k", token))
 }
 
 /// `a` leads at the moment, then `b`, then `c`. After the restore `d` leads, and `b` wakes up.
@@ -45,10 +42,8 @@ async fn a_leader_of_before_makes_a_child(runbook: bool) -> bool {
     if runbook {
         moment.follow_runbook(&world.engine).await;
         world.send(&child(b)).await.says(409, "fenced");
-        let renew = load("lease-renew").of("leaseKey", "k").json(&json!({"token": b, "ttlSeconds": 1}));
-        world.send(&renew).await.says(404, "lease_not_found");
-        let release = load("lease-release").of("leaseKey", "k").asking([("token", b.to_string().as_str())]);
-        world.send(&release).await.says(404, "lease_not_found");
+        world.send(&renew("k", b, 1)).await.says(404, "lease_not_found");
+        world.send(&release("k", b)).await.says(404, "lease_not_found");
         world.wait(15 * MINUTE).await;
     }
     let d = world.leader("d").await;
@@ -59,8 +54,7 @@ async fn a_leader_of_before_makes_a_child(runbook: bool) -> bool {
         return true;
     }
     answer.says(409, "fenced");
-    let renew = load("lease-renew").of("leaseKey", "k").json(&json!({"token": c, "ttlSeconds": 1}));
-    world.send(&renew).await.says(409, "fenced");
+    world.send(&renew("k", c, 1)).await.says(409, "fenced");
     world.send(&child(c)).await.says(409, "fenced");
     world.send(&child(d)).await.shown(201);
     false

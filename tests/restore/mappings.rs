@@ -1,26 +1,19 @@
 //! Mappings after a restore. They have no version. The newest instance still wins.
 
-use crate::harness::events::{Event, load};
+use crate::harness::events::{Event, deletion, look_up, registration};
 use crate::harness::functions::{MAPPINGS, Mappings};
 use crate::harness::restore::{Moment, SentWrites, restamp, rows};
 use crate::harness::world::World;
-use serde_json::json;
 
 type Hosts = World<Mappings>;
 
 const OLD: &str = "2026-03-07T10:00:00.000Z";
 const NEW: &str = "2026-03-07T10:30:00.000Z";
 
+const IP: &str = "192.0.2.10";
+
 fn register(instance: &str, at: &str) -> Event {
-    load("host-mapping-register").json(&json!({"cellId": "cell-1", "instanceId": instance, "creationTimestamp": at}))
-}
-
-fn delete(instance: &str, at: &str) -> Event {
-    load("host-mapping-delete").asking([("creationTimestamp", at), ("instanceId", instance)])
-}
-
-fn look_up() -> Event {
-    load("host-mapping-get")
+    registration(IP, instance, at)
 }
 
 #[tokio::test]
@@ -31,10 +24,10 @@ async fn the_tag_of_a_mapping_matches_that_very_mapping_and_no_other_after_a_res
     let newer = world.send(&register("i-2", NEW)).await;
     newer.shown(201);
     moment.restore_all(&world.engine);
-    assert_eq!(world.send(&look_up()).await.shown(200)["instanceId"], "i-1");
-    world.send(&look_up().header("if-match", newer.etag())).await.says(412, "version_conflict");
+    assert_eq!(world.send(&look_up(IP)).await.shown(200)["instanceId"], "i-1");
+    world.send(&look_up(IP).header("if-match", newer.etag())).await.says(412, "version_conflict");
     world.send(&register("i-3", NEW)).await.shown(201);
-    world.send(&look_up().header("if-match", newer.etag())).await.says(412, "version_conflict");
+    world.send(&look_up(IP).header("if-match", newer.etag())).await.says(412, "version_conflict");
 }
 
 #[tokio::test]
@@ -46,7 +39,7 @@ async fn a_late_copy_of_a_registration_brings_back_a_mapping_that_the_restore_lo
     let newer = world.reached_by(&sent.client(&world.engine)).send(&register("i-2", NEW)).await;
     moment.restore_all(&world.engine);
     assert!(sent.deliver_last(&world.engine));
-    let shown = world.send(&look_up()).await;
+    let shown = world.send(&look_up(IP)).await;
     assert_eq!((shown.json(), shown.etag()), (newer.json(), newer.etag()));
     moment.restore_all(&world.engine);
     world.send(&register("i-3", "2026-03-07T10:45:00.000Z")).await.shown(201);
@@ -58,11 +51,11 @@ async fn an_instance_that_was_deleted_after_the_moment_is_there_again_until_its_
     let world = Hosts::new();
     world.send(&register("i-1", OLD)).await.shown(201);
     let moment = Moment::of(&world.engine);
-    assert_eq!(world.send(&delete("i-1", OLD)).await.status, 204);
+    assert_eq!(world.send(&deletion(IP, OLD, Some("i-1"))).await.status, 204);
     moment.restore_all(&world.engine);
-    world.send(&look_up()).await.shown(200);
-    assert_eq!(world.send(&delete("i-1", OLD)).await.status, 204);
-    world.send(&look_up()).await.says(404, "mapping_not_found");
+    world.send(&look_up(IP)).await.shown(200);
+    assert_eq!(world.send(&deletion(IP, OLD, Some("i-1"))).await.status, 204);
+    world.send(&look_up(IP)).await.says(404, "mapping_not_found");
     world.send(&register("i-1", OLD)).await.says(409, "superseded");
 }
 

@@ -1,11 +1,12 @@
 //! The run that gives each row a new incarnation: its counts, the rows it leaves alone, the faults it survives.
 
 use crate::harness::clients::{client_whose, error, lost};
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, with_sorted_table};
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
+use crate::harness::states::set_by_another;
 use fencepost::maintenance::{Found, Task, WrongTable};
-use fencepost::{Error, Exists, Failure, Key, Record, Store, Table, UpdateError};
+use fencepost::{Error, Exists, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -14,14 +15,10 @@ use std::convert::Infallible;
 const TABLE: &str = "Notes";
 const KEY: &str = "noteId";
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
 struct Note {
     text: String,
-}
-
-impl Record for Note {
-    const PARTITION_KEY: &'static str = KEY;
-    const ATTRIBUTES: &'static [&'static str] = &["text"];
 }
 
 fn note(text: &str) -> Note {
@@ -107,14 +104,7 @@ async fn a_change_that_comes_between_is_not_overwritten() {
     let client = client_whose(&engine, |engine, writes, operation, body| {
         let body_text = String::from_utf8_lossy(body);
         if writes < 2 && operation == "UpdateItem" && body_text.contains("n-1") {
-            let rival = json!({
-                "TableName": TABLE,
-                "Key": {KEY: {"S": "n-1"}},
-                "UpdateExpression": "SET #text = :text, #v = #v + :one",
-                "ExpressionAttributeNames": {"#text": "text", "#v": "_version"},
-                "ExpressionAttributeValues": {":text": {"S": "changed"}, ":one": {"N": "1"}},
-            });
-            engine.raw("UpdateItem", &rival);
+            set_by_another(engine, TABLE, "n-1", &[("text", json!({"S": "changed"}))]);
         }
         engine.answer(operation, body)
     });
@@ -179,21 +169,6 @@ async fn lost_answers_and_throttling_cost_sends_and_change_no_count() {
     assert_eq!(counted(run(&Store::new(&client)).await.expect("a run")), (4, 1, 1, 0));
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_run_that_ended_early_is_made_again() {
-    let (engine, table) = notes(5).await;
-    let denied = client_whose(&engine, |engine, writes, operation, body| {
-        if operation == "UpdateItem" && writes == 2 {
-            error(400, "AccessDeniedException")
-        } else {
-            engine.answer(operation, body)
-        }
-    });
-    let failed = run(&Store::new(&denied)).await.expect_err("denied");
-    assert!(matches!(failed, Error::Failed(Failure::Rejected { .. })), "{failed:?}");
-    assert_eq!(counted(run(table.store()).await.expect("a run")), (4, 1, 1, 0));
-}
-
 #[tokio::test]
 async fn a_table_that_is_not_there_is_named() {
     let engine = Engine::with_tables(&[]);
@@ -209,16 +184,7 @@ async fn rows_with_a_sort_key_are_told_apart() {
     struct Page {
         text: String,
     }
-    let engine = Engine::with_tables(&[]);
-    let attribute = |name: &str, kind: &str| json!({"AttributeName": name, "AttributeType": kind});
-    let part = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
-    let table = json!({
-        "TableName": "Pages",
-        "KeySchema": [part("book", "HASH"), part("page", "RANGE")],
-        "AttributeDefinitions": [attribute("book", "S"), attribute("page", "N")],
-        "BillingMode": "PAY_PER_REQUEST",
-    });
-    engine.raw("CreateTable", &table);
+    let engine = with_sorted_table("Pages", [("book", "S"), ("page", "N")]);
     let pages: Table<Page> = Store::new(&engine.client()).table("Pages");
     for number in 1..=3 {
         let page = Page { text: number.to_string() };

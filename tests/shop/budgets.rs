@@ -1,9 +1,10 @@
 //! The requests of orders and adjustments, as the engine counts them.
 
-use super::world::{Shop, TABLES, adjustment, cancellation, order};
+use super::world::{Shop, TABLES, adjustment, order};
 use crate::harness::clients::{client_whose, step_in_conflict};
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, number};
 use crate::harness::functions::{ORDERS, PRODUCTS};
+use crate::harness::states::set_by_another;
 use serde_json::{Value, json};
 
 #[tokio::test]
@@ -48,48 +49,14 @@ async fn a_refused_order_costs_two_reads_and_no_write() {
     assert_eq!(shop.engine.take_counts(), (2, 0), "the second looks whether its twin has taken the stock");
 }
 
-#[tokio::test]
-async fn a_cancellation_costs_two_reads_and_one_transaction_and_a_repeat_one_read() {
-    let shop = Shop::with(&[("a", 3), ("b", 3)]).await;
-    let id = shop.place("k-1", &[("a", 1), ("b", 1)]).await.order();
-    shop.engine.take_log();
-    shop.send(&cancellation(&id)).await.shown(200);
-    assert_eq!(shop.engine.take_counts(), (2, 1), "the order first: it says which products to read");
-    shop.send(&cancellation(&id)).await.shown(200);
-    assert_eq!(shop.engine.take_counts(), (1, 0));
-}
-
-#[tokio::test]
-async fn an_adjustment_costs_one_read_and_one_write_and_a_warm_one_without_a_key_the_write() {
-    let shop = Shop::on(&Shop::with(&[("a", 3)]).await.engine);
-    let (bare, keyed) = (adjustment("a", 1), adjustment("a", 1).key("k-1"));
-    shop.engine.take_log();
-    for (event, counts) in [(&bare, (1, 1)), (&bare, (0, 1)), (&keyed, (1, 1))] {
-        shop.send(event).await.shown(200);
-        assert_eq!(shop.engine.take_counts(), counts, "{event:?}");
-    }
-    assert!(shop.send(&keyed).await.is_replay());
-    assert_eq!(shop.engine.take_counts(), (1, 0));
-}
-
-/// Another client adds one to the stock of a product.
-fn one_more(id: &str) -> Value {
-    json!({
-        "TableName": PRODUCTS,
-        "Key": {"productId": {"S": id}},
-        "UpdateExpression": "SET stock = stock + :one, #v = #v + :one",
-        "ExpressionAttributeNames": {"#v": "_version"},
-        "ExpressionAttributeValues": {":one": {"N": "1"}},
-    })
-}
-
 /// A shop with 10 of `a` and of `b`. Another client adds one to `a` before each of so many transactions.
 async fn rivalled(conflicts: usize) -> Shop {
     let engine = Engine::embedded(TABLES);
     Shop::on(&engine).stock_up(&[("a", 10), ("b", 10)]).await;
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         if operation == "TransactWriteItems" && writes < conflicts {
-            engine.raw("UpdateItem", &one_more("a"));
+            let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock") + 1;
+            set_by_another(engine, PRODUCTS, "a", &[("stock", json!({"N": stock.to_string()}))]);
         }
         engine.answer(operation, body)
     });

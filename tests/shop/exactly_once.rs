@@ -9,10 +9,9 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, number};
 use crate::harness::events::Event;
 use crate::harness::faults::{Broken, Rates, network_that_breaks};
-use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
+use crate::harness::functions::{ORDERS, PRODUCTS};
 use crate::harness::late::{Moments, Rival, Story};
-use crate::harness::runtime_api::FunctionProcess;
-use crate::harness::server::Server;
+use crate::harness::states::set_by_another;
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -120,14 +119,7 @@ async fn a_request_that_was_lost_and_not_applied_is_applied_once_to_the_product_
                 return engine.answer(operation, body);
             }
             *noted.lock().expect("no panic") = body.to_vec();
-            let rival = json!({
-                "TableName": PRODUCTS,
-                "Key": {"productId": {"S": "a"}},
-                "UpdateExpression": "SET #v = #v + :one",
-                "ExpressionAttributeNames": {"#v": "_version"},
-                "ExpressionAttributeValues": {":one": {"N": "1"}},
-            });
-            engine.raw("UpdateItem", &rival);
+            set_by_another(engine, PRODUCTS, "a", &[]);
             lost()
         });
         engine.take_log();
@@ -210,43 +202,10 @@ async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn four_processes_at_once_and_then_six_new_ones_one_after_another_do_it_once() {
-    for deed in Deed::ALL {
-        let server = Server::start(TABLES).await;
-        let event = deed.prepare(&server.engine).await;
-        let endpoint = server.endpoint();
-        let environment = [
-            ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-            ("PRODUCTS_TABLE", PRODUCTS),
-            ("ORDERS_TABLE", ORDERS),
-            ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
-        ];
-        let function = if matches!(deed, Deed::Adjustment) { "inventory" } else { "place-order" };
-        let mut racing = JoinSet::new();
-        for _ in 0..4 {
-            let process = FunctionProcess::start(function, &environment).await;
-            let event = event.clone();
-            racing.spawn(async move { process.answer(&event).await });
-        }
-        let mut answers = racing.join_all().await;
-        for _ in 0..6 {
-            let process = FunctionProcess::start(function, &environment).await;
-            answers.push(process.answer(&event).await);
-        }
-        deed.assert_once(&server.engine, &answers);
-    }
-}
-
 /// Another client leaves so much stock of `a`, which runs low at 5.
 fn leave(engine: &Engine, stock: i64, status: &str) {
-    let request = json!({"TableName": PRODUCTS, "Key": {"productId": {"S": "a"}},
-    "UpdateExpression": "SET stock = :stock, #status = :status, #v = #v + :one",
-    "ExpressionAttributeNames": {"#status": "status", "#v": "_version"},
-    "ExpressionAttributeValues": {
-        ":stock": {"N": stock.to_string()}, ":status": {"S": status}, ":one": {"N": "1"}
-    }});
-    engine.raw("UpdateItem", &request);
+    let left = [("stock", json!({"N": stock.to_string()})), ("status", json!({"S": status}))];
+    set_by_another(engine, PRODUCTS, "a", &left);
 }
 
 /// All stored rows: the product and all orders.

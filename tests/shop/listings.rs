@@ -1,7 +1,6 @@
 //! The orders of a user, page by page.
 
 use super::world::{Shop, cancellation};
-use crate::harness::clients::{Reply, client_whose};
 use crate::harness::events::{Event, load};
 use serde_json::json;
 use std::collections::BTreeSet;
@@ -107,11 +106,4 @@ async fn a_cursor_of_another_user_or_a_forged_one_is_bad_input() {
     for made_up in ["", "null", "é", &"A".repeat(8000)] {
         refused("ann", made_up).await;
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_listing_that_dynamodb_does_not_answer_is_503() {
-    let shop = Shop::new();
-    let silent = client_whose(&shop.engine, |_, _, _, _| Reply::Never);
-    shop.reached_by(&silent).send(&listing(&[("userId", "ann")])).await.says(503, "unavailable");
 }

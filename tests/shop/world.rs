@@ -2,9 +2,9 @@
 
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, load};
+pub use crate::harness::events::{cancellation, order, order_id};
 use crate::harness::functions::{self, Functions};
 use crate::harness::world::World;
-use fencepost::derived_id;
 use serde_json::{Value, json};
 
 /// The tables of both functions, each with its key.
@@ -52,24 +52,6 @@ pub fn product(id: &str, body: &Value) -> Event {
 /// Adjusts a product, without a key.
 pub fn adjustment(id: &str, by: i64) -> Event {
     of_product(load("inventory-adjust"), id).json(&json!({"by": by}))
-}
-
-/// Places an order of `user-1` under this key.
-pub fn order(key: &str, lines: &[(&str, i64)]) -> Event {
-    let line = |(id, quantity): &(&str, i64)| json!({"productId": id, "quantity": quantity});
-    let lines: Vec<_> = lines.iter().map(line).collect();
-    load("place-order-place").key(key).json(&json!({"userId": "user-1", "lines": lines}))
-}
-
-/// The id of the order under this key.
-pub fn order_id(key: &str) -> String {
-    let event = load("place-order-place").0;
-    let caller = event["requestContext"]["authorizer"]["iam"]["userArn"].as_str().expect("who sends it");
-    derived_id(&["order", caller, "user-1", key])
-}
-
-pub fn cancellation(id: &str) -> Event {
-    load("place-order-cancel").of("orderId", id)
 }
 
 pub fn shown_order(id: &str) -> Event {

@@ -1,8 +1,7 @@
 //! Yesterday's build has applied a change, and its answer is lost. Today's build judges by that row whether the change was
 //! its own.
 
-use super::changes::{ANOTHER, ANOTHER_NAME, Case, Change, MINE, MY_NAME, cases, from};
-use super::recorded::{WHAT_TO_DO, flat, read};
+use super::recorded::{ANOTHER, ANOTHER_NAME, Case, Change, MINE, MY_NAME, WHAT_TO_DO, cases, flat, from, read};
 use super::scene::{Rows, Scene, replace};
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::is_read;

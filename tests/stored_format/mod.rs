@@ -9,7 +9,6 @@
 //! The rows that are there already must stay as they are then, but for random ids.
 
 mod between;
-mod changes;
 mod reading;
 mod recorded;
 mod scene;

@@ -1,7 +1,6 @@
 //! Today's build writes the same rows as the recorded build, so the recorded build can read them.
 
-use super::changes::Change;
-use super::recorded::{WHAT_TO_DO, flat, read, today};
+use super::recorded::{Change, WHAT_TO_DO, flat, read, today};
 use super::scene::Rows;
 use fencepost::testing::own_attributes;
 use serde_json::{Value, json};

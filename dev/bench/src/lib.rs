@@ -1,6 +1,6 @@
 //! Measures the cost of Fencepost: the parts of `cargo dev bench`. [`run`] plays them.
 //!
-//! - `one_item` and `calls` play the games of the crate `crowds` on virtual time.
+//! - `scenes` plays the games of the crate `crowds` on virtual time.
 //! - `update` measures an update against a read and a write on the bare SDK, over HTTP.
 //! - `function` measures the size, start and memory of a function, as a `process` on a Runtime API of its own.
 #![allow(
@@ -9,10 +9,9 @@
     reason = "this is a command-line tool: its tables go to the terminal"
 )]
 
-mod calls;
 mod function;
-mod one_item;
 mod process;
+mod scenes;
 mod table;
 mod update;
 
@@ -22,17 +21,13 @@ use table::Outcome;
 
 /// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn(Option<&Programs>) -> Outcome<String>);
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 6] = [
     ("function", 4, function::table),
     ("update", 3, |_| update::table()),
-    ("crowds", 20, |_| Ok(one_item::of_strategies())),
-    ("scenes", 5, |_| Ok(one_item::of_scenes())),
-    ("adds", 19, |_| Ok(one_item::of_adds())),
-    ("units", 3, |_| Ok(one_item::of_units())),
-    ("orders", 14, |_| Ok(calls::orders())),
-    ("pace", 30, |_| Ok(one_item::of_pace())),
-    ("pace-of-orders", 30, |_| Ok(calls::pace_of_orders())),
-    ("leases", 4, |_| Ok(calls::leases())),
+    ("crowds", 20, |_| Ok(scenes::of_strategies())),
+    ("adds", 19, |_| Ok(scenes::of_adds())),
+    ("pace", 30, |_| Ok(scenes::of_pace())),
+    ("orders", 30, |_| Ok(scenes::of_orders())),
 ];
 
 /// Does the work named by the arguments after the program's name.

@@ -55,7 +55,7 @@ pub enum Callers {
 #[must_use]
 pub fn at_once(callers: Callers, count: usize, hop: Duration, seed: u64) -> Outcome {
     paused(async move {
-        let scene = Scene::<64>::new(Wire::new(hop), seed).await;
+        let scene = Scene::new(Wire::new(hop), seed).await;
         let one = scene.table();
         for _ in 0..count {
             scene.spawn(if callers == Callers::OneStore { one.clone() } else { scene.table() });
@@ -71,7 +71,7 @@ pub fn at_once(callers: Callers, count: usize, hop: Duration, seed: u64) -> Outc
 #[must_use]
 pub fn one_after_another(count: usize, hop: Duration, seed: u64) -> Outcome {
     paused(async move {
-        let scene = Scene::<64>::new(Wire::new(hop), seed).await;
+        let scene = Scene::new(Wire::new(hop), seed).await;
         let table = scene.warm_table().await;
         for done in 1..=count {
             scene.spawn(table.clone());
@@ -88,21 +88,25 @@ pub fn one_after_another(count: usize, hop: Duration, seed: u64) -> Outcome {
 #[must_use]
 pub fn steady(per_second: u32, time: Duration, hop: Duration, seed: u64) -> Outcome {
     paused(async move {
-        let scene = Scene::<64>::new(Wire::new(hop), seed).await;
-        let table = scene.warm_table().await;
-        let count = scene.spawn_at(&table, Duration::from_secs(1) / per_second, time).await;
+        let scene = Scene::new(Wire::new(hop), seed).await;
+        let (table, begun, mut count) = (scene.warm_table().await, Instant::now(), 0);
+        while begun.elapsed() < time {
+            scene.spawn(table.clone());
+            count += 1;
+            sleep(Duration::from_secs(1) / per_second).await;
+        }
         scene.end(count).await
     })
 }
 
 /// One item with the callers that add to it.
-struct Scene<const R: u64> {
+struct Scene {
     wire: Wire,
     seeds: RefCell<fastrand::Rng>,
     outcome: Rc<RefCell<Outcome>>,
 }
 
-impl<const R: u64> Scene<R> {
+impl Scene {
     /// Creates the item.
     async fn new(wire: Wire, seed: u64) -> Self {
         let seeds = RefCell::new(fastrand::Rng::with_seed(seed));
@@ -113,12 +117,12 @@ impl<const R: u64> Scene<R> {
     }
 
     /// The table of a store with an empty memory.
-    fn table(&self) -> Table<Hot<R>> {
+    fn table(&self) -> Table<Hot<64>> {
         self.wire.store(self.seeds.borrow_mut().fork()).table(NAME)
     }
 
     /// The table of a store with the item in memory.
-    async fn warm_table(&self) -> Table<Hot<R>> {
+    async fn warm_table(&self) -> Table<Hot<64>> {
         let table = self.table();
         table.get("one").await.expect("an answer").expect("an item");
         add(&table).await;
@@ -127,7 +131,7 @@ impl<const R: u64> Scene<R> {
     }
 
     /// Adds with a caller of its own.
-    fn spawn(&self, table: Table<Hot<R>>) {
+    fn spawn(&self, table: Table<Hot<64>>) {
         let outcome = Rc::clone(&self.outcome);
         tokio::task::spawn_local(async move {
             let begun = Instant::now();
@@ -135,18 +139,6 @@ impl<const R: u64> Scene<R> {
             let mut outcome = outcome.borrow_mut();
             if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
         });
-    }
-
-    /// Adds once in each `pause` for this time. Returns how often.
-    async fn spawn_at(&self, table: &Table<Hot<R>>, pause: Duration, time: Duration) -> usize {
-        let begun = Instant::now();
-        let mut count = 0;
-        while begun.elapsed() < time {
-            self.spawn(table.clone());
-            count += 1;
-            sleep(pause).await;
-        }
-        count
     }
 
     /// Waits until so many callers are done.

@@ -23,19 +23,6 @@ pub enum Strategy {
     AtOnce,
 }
 
-/// How the writers of a crowd come, and over which network.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scene {
-    /// All begin at once.
-    InStep,
-    /// One begins after the other, so many in a second.
-    Stream(u32),
-    /// All begin at once. The hops of the first one are ten times as long.
-    OneSlow,
-    /// All begin at once. Five answers of a hundred are lost.
-    Losses,
-}
-
 /// The result of one crowd.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
@@ -69,54 +56,32 @@ impl Outcome {
     }
 }
 
-/// Lets `writers` write to one item at this distance, each by `strategy`. All randomness comes from `seed`.
+/// Lets `writers` write to one item at this distance at once, each by `strategy`. All randomness comes from `seed`.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn play(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
-    play_scene(Scene::InStep, strategy, writers, hop, seed)
+    paused(played(strategy, writers, hop, seed))
 }
 
-/// The same in this scene.
-///
-/// # Panics
-/// If the engine fails, which it does not.
-#[must_use]
-pub fn play_scene(scene: Scene, strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
-    paused(played(scene, strategy, writers, hop, seed))
-}
-
-async fn played(scene: Scene, strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
+async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
     let wire = Wire::new(hop);
     let mut seeds = fastrand::Rng::with_seed(seed);
     table::create(&wire.store(seeds.fork()).table::<Counter>(NAME), "one").await;
     let _ = wire.take_requests();
-    if scene == Scene::Losses {
-        wire.lose_some(fastrand::Rng::with_seed(seed ^ 0x105E));
-    }
     let outcome = Rc::new(RefCell::new(Outcome::default()));
     let crowd: Vec<_> = (0..writers)
         .map(|writer| {
-            let wire = if scene == Scene::OneSlow && writer == 0 { wire.with_hop(hop * 10) } else { wire.clone() };
             let table = wire.store(seeds.fork()).table::<Counter>(NAME);
             let (client, outcome) = (wire.client(), outcome.clone());
-            let after = match scene {
-                Scene::Stream(a_second) => Duration::from_secs(writer as u64) / a_second,
-                _ => Duration::ZERO,
-            };
             let mut rng = fastrand::Rng::with_seed(seed ^ (writer as u64) << 32);
             tokio::task::spawn_local(async move {
-                sleep(after).await;
                 let begun = Instant::now();
                 let done = match strategy {
                     Strategy::Fencepost => table::raise(&table, "one").await,
-                    Strategy::FullJitter => {
-                        let pause =
-                            |conflicts: u32| Duration::from_millis(rng.u64(0..=(25 << conflicts.min(6)).min(1000)));
-                        read_and_write(&client, begun, pause).await
-                    }
-                    Strategy::AtOnce => read_and_write(&client, begun, |_| Duration::ZERO).await,
+                    Strategy::FullJitter => read_and_write(&client, |conflicts| jitter(&mut rng, conflicts)).await,
+                    Strategy::AtOnce => read_and_write(&client, |_| Duration::ZERO).await,
                 };
                 let mut outcome = outcome.borrow_mut();
                 if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
@@ -133,8 +98,14 @@ async fn played(scene: Scene, strategy: Strategy, writers: usize, hop: Duration,
     outcome
 }
 
+/// Full jitter: the pause after so many conflicts.
+pub(crate) fn jitter(rng: &mut fastrand::Rng, conflicts: u32) -> Duration {
+    Duration::from_millis(rng.u64(0..=(25 << conflicts.min(6)).min(1000)))
+}
+
 /// The usual loop. It applies a change twice if an answer is lost. Here, no answer is lost.
-pub(crate) async fn read_and_write(client: &Client, begun: Instant, mut pause: impl FnMut(u32) -> Duration) -> bool {
+pub(crate) async fn read_and_write(client: &Client, mut pause: impl FnMut(u32) -> Duration) -> bool {
+    let begun = Instant::now();
     for conflicts in 0.. {
         if let Ok(read) = table::read(client).await
             && table::write(client, read).await.is_ok()

@@ -2,7 +2,7 @@
 //!
 //! - [`adds`]: adds to one item, at once and steadily.
 //! - [`crowd`]: writers that start at once on one item.
-//! - [`leases`]: leases acquired, waited for, lost and left behind.
+//! - [`leases`]: many callers that wait for one lease.
 //! - [`orders`]: orders of many clients at once, with and without lost answers.
 //! - [`pace`]: the units of a change, and the changes of one item in a second.
 //! - [`pool`]: connections with slow handshakes, late answers, or none.

@@ -5,7 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::adds::{Hot, add};
-use crate::crowd::read_and_write;
+use crate::crowd::{jitter, read_and_write};
 use crate::table::{self, NAME};
 use crate::wire::{chance, paused, store};
 use fencepost::Table;
@@ -13,7 +13,7 @@ use fencepost_test::{Capacity, Dynamo};
 use std::convert::Infallible;
 use std::time::Duration;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 /// A way to raise the number of the item by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,32 +35,6 @@ pub struct Pace {
     pub units: f64,
     /// The changes that were given up.
     pub gave_up: usize,
-}
-
-/// Measures the write units of each add to an item with this size of its own attributes and key. The row remembers `R`
-/// writes and has had more than `R`. Other callers add `per_second`, for this time.
-///
-/// # Panics
-/// If the engine fails, which it does not.
-#[must_use]
-pub fn units<const R: u64>(bytes: usize, per_second: f64, time: Duration, hop: Duration) -> f64 {
-    paused(async move {
-        let scene = Scene::<R>::new(bytes, hop, 1).await;
-        let (table, begun) = (scene.table(1), Instant::now());
-        for _ in 0..2 * R {
-            add(&table).await;
-        }
-        let before = scene.db.log().units().write;
-        let mut adds = JoinSet::new();
-        let until = begun.elapsed() + time;
-        while begun.elapsed() < until {
-            let table = table.clone();
-            adds.spawn_local(async move { add(&table).await });
-            sleep(Duration::from_secs_f64(1.0 / per_second)).await;
-        }
-        let count = adds.join_all().await.len();
-        (scene.db.log().units().write - before) / number(count)
-    })
 }
 
 /// The unused capacity of the first second is used up by then.
@@ -91,11 +65,10 @@ pub fn of_one_item<const R: u64>(
             all.spawn_local(async move {
                 let [mut done, mut timely, mut gave_up] = [0; 3];
                 while begun.elapsed() < WARM + time {
-                    let pause = |n: u32| Duration::from_millis(rng.u64(0..=(25 << n.min(6)).min(1000)));
                     let is_done = match way {
                         Way::Adds => add(&table).await,
                         Way::Updates => update(&table).await,
-                        Way::Usual => read_and_write(&client, Instant::now(), pause).await,
+                        Way::Usual => read_and_write(&client, |conflicts| jitter(&mut rng, conflicts)).await,
                     };
                     *(if is_done { &mut done } else { &mut gave_up }) += 1;
                     timely += usize::from(is_done && (WARM..WARM + time).contains(&begun.elapsed()));

@@ -76,13 +76,8 @@ pub async fn create(table: &Table<Counter>, id: &str) {
 
 /// Raises the counter by one. Returns whether this was acknowledged.
 pub async fn raise(table: &Table<Counter>, id: &str) -> bool {
-    raise_in(table, id, &call()).await
-}
-
-/// Raises the counter by one in this call. Returns whether this was acknowledged.
-pub async fn raise_in(table: &Table<Counter>, id: &str, call: &Call) -> bool {
     let decide = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
-    table.in_call(call).update_with_retry(id, decide).await.is_ok()
+    table.in_call(&call()).update_with_retry(id, decide).await.is_ok()
 }
 
 /// Reads the version and the number on the bare SDK, strongly consistent.

@@ -5,7 +5,6 @@ use crate::table;
 use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
-use aws_smithy_runtime_api::client::result::ConnectorError;
 use fencepost::{Clock, Rng, Store};
 use fencepost_test::{Engine, body_of, client_over, operation_of, response};
 use std::fmt;
@@ -22,14 +21,11 @@ pub struct Wire {
     hop: Duration,
     requests: Arc<AtomicU32>,
     next_loss: Arc<Mutex<Option<Loss>>>,
-    losses: Arc<Mutex<Option<fastrand::Rng>>>,
 }
 
 /// How the answer to an applied request is lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Loss {
-    /// The connection breaks.
-    Broken,
     /// No answer arrives.
     Silent,
 }
@@ -50,7 +46,6 @@ impl Wire {
             hop,
             requests: Arc::default(),
             next_loss: Arc::default(),
-            losses: Arc::default(),
         }
     }
 
@@ -60,21 +55,6 @@ impl Wire {
     /// Never, because no code panics while it holds the lock.
     pub fn lose_next(&self, loss: Loss) {
         *self.next_loss.lock().expect("no panic while setting") = Some(loss);
-    }
-
-    /// Loses five answers of a hundred from now on, drawn by `rng`. Every second one comes to light because the
-    /// connection breaks.
-    ///
-    /// # Panics
-    /// Never, because no code panics while it holds the lock.
-    pub fn lose_some(&self, rng: fastrand::Rng) {
-        *self.losses.lock().expect("no panic while setting") = Some(rng);
-    }
-
-    /// Another wire to the same engine, which takes this time in each direction.
-    #[must_use]
-    pub fn with_hop(&self, hop: Duration) -> Self {
-        Wire { hop, ..self.clone() }
     }
 
     /// The number of requests since the last call.
@@ -104,16 +84,6 @@ impl Wire {
         store(&self.client(), self.begun, chance(rng))
     }
 
-    fn loss(&self) -> Option<Loss> {
-        let drawn = |rng: &mut fastrand::Rng| match rng.u32(..40) {
-            0 => Some(Loss::Silent),
-            1 => Some(Loss::Broken),
-            _ => None,
-        };
-        let next = self.next_loss.lock().expect("no panic while taking").take();
-        next.or_else(|| self.losses.lock().expect("no panic while drawing").as_mut().and_then(drawn))
-    }
-
     /// Carries out a request. Returns the status and the body of the answer.
     pub(crate) fn answer(&self, operation: &str, body: &[u8]) -> (u16, String) {
         let answer = self.engine.answer(operation, body);
@@ -130,10 +100,9 @@ impl HttpConnector for Wire {
             sleep(wire.hop).await;
             let (status, body) = wire.answer(&operation_of(&request), &body_of(&request));
             sleep(wire.hop).await;
-            match wire.loss() {
-                None => {}
-                Some(Loss::Broken) => return Err(ConnectorError::io("the connection broke".into())),
-                Some(Loss::Silent) => std::future::pending().await,
+            let loss = wire.next_loss.lock().expect("no panic while taking").take();
+            if loss == Some(Loss::Silent) {
+                std::future::pending::<()>().await;
             }
             response(status, body)
         })

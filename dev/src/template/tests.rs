@@ -242,10 +242,3 @@ fn functions_that_share_an_environment_are_told_the_shortest_timeout() {
         assert_eq!(environment.get("METRICS_NAMESPACE"), None);
     }
 }
-
-#[test]
-fn the_template_of_this_workspace_is_understood() {
-    let template = Template::load(crate::workspace()).expect("template.yaml");
-    assert!(!template.tables.is_empty() && !template.functions.is_empty());
-    template.environment().expect("one environment");
-}

@@ -1,6 +1,6 @@
 //! Items that count the live ones: a listing holds one page at a time, of any number of items.
 
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, with_sorted_table};
 use crate::harness::seeds::asked_seeds;
 use fencepost::{Record, Store, Table};
 use serde::{Deserialize, Serialize};
@@ -64,18 +64,7 @@ fn row(number: usize) -> Value {
 }
 
 fn filled(rows: usize) -> Engine {
-    let engine = Engine::with_tables(&[]);
-    let part = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
-    let attribute = |name: &str, kind: &str| json!({"AttributeName": name, "AttributeType": kind});
-    engine.raw(
-        "CreateTable",
-        &json!({
-            "TableName": TABLE,
-            "KeySchema": [part("list", "HASH"), part("at", "RANGE")],
-            "AttributeDefinitions": [attribute("list", "S"), attribute("at", "N")],
-            "BillingMode": "PAY_PER_REQUEST",
-        }),
-    );
+    let engine = with_sorted_table(TABLE, [("list", "S"), ("at", "N")]);
     let puts: Vec<_> = (0..rows).map(|number| json!({"PutRequest": {"Item": row(number)}})).collect();
     for puts in puts.chunks(25) {
         let answer = engine.raw("BatchWriteItem", &json!({"RequestItems": {TABLE: puts}}));

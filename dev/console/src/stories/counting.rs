@@ -121,7 +121,7 @@ fn changes(settings: &Settings) -> u64 {
 async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
     let lamp = request("PUT /devices/{deviceId}", LAMP, &json!({ "state": { "count": 0 } }));
     Box::pin(scene.prepare(device_state, create_device, &lamp)).await;
-    scene.trouble(settings);
+    settings.trouble(&scene);
     let adjust = &request("POST /devices/{deviceId}/adjustments", LAMP, body);
     let scene = &*scene;
     join_all((0..settings.get("writers")).map(|user| async move {
@@ -141,7 +141,7 @@ async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
 
 async fn naive_crowd(scene: &Scene, settings: &Settings) {
     scene.db().put(COUNTERS, &json!({ "id": {"S": LAMP}, "n": {"N": "0"}, "version": {"N": "1"} }));
-    scene.trouble(settings);
+    settings.trouble(scene);
     join_all((0..settings.get("writers")).map(|user| async move {
         let actor = scene.client(usize::try_from(user).expect("few"));
         for _ in 0..changes(settings) {

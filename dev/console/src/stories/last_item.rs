@@ -81,7 +81,7 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
     count_stock(scene);
     // On AWS, a transaction occupies its items for a moment.
     scene.db().transaction_conflicts(Duration::from_millis(5));
-    scene.trouble(settings);
+    settings.trouble(scene);
     join_all((0..settings.get("writers")).map(|buyer| {
         let ordered = order(scene.client(usize::try_from(buyer).expect("few")));
         async move {

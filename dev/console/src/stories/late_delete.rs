@@ -74,7 +74,7 @@ where
 {
     let waits = Duration::from_millis(settings.get("delay"));
     scene.db().duplicate(waits.max(HANDED_ON) + COPIED_AFTER).of_writes().on(MAPPINGS).once();
-    scene.trouble(settings);
+    settings.trouble(scene);
     let [a, b, queue] = [0, 1, 2].map(|number| scene.client(number));
     register(&a, A, CREATED_A).await;
     a.note("a copy of its registration is held up in the network");

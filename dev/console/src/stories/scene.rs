@@ -1,7 +1,6 @@
 //! The scene of one side: its engine, its faults and the clients on it.
 
 use super::ledger::{Held, Ledger, Totals, Twice};
-use super::story::Settings;
 use super::told::{Teller, client_span};
 use aws_sdk_dynamodb::Client;
 use fencepost::http::{Body, Problem, Request, Response};
@@ -37,18 +36,6 @@ impl Scene {
             db.create_table(table, key);
         }
         Scene { db, ledger }
-    }
-
-    /// Loses answers to writes and delays requests as often as the settings say. One request in ten is delayed.
-    pub fn trouble(&self, settings: &Settings) {
-        let lost = u8::try_from(settings.get("lostAnswers")).unwrap_or(100);
-        if lost > 0 {
-            self.db.lose_answer().of_writes().with_probability(f64::from(lost) / 100.0);
-        }
-        let delay = settings.get("lateBy");
-        if delay > 0 {
-            self.db.delay(Duration::from_millis(delay)).with_probability(0.1);
-        }
     }
 
     pub fn db(&self) -> &Dynamo {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
+use std::time::Duration;
 
 /// One story.
 #[derive(Debug)]
@@ -236,6 +237,19 @@ impl Settings {
             settings.values.insert(setting.name, within(setting.min, setting.max)?);
         }
         Ok(settings)
+    }
+
+    /// Loses answers to writes in this scene and delays requests, as often as a request set it. One request in ten is
+    /// delayed.
+    pub(super) fn trouble(&self, scene: &Scene) {
+        let lost = u8::try_from(self.get("lostAnswers")).unwrap_or(100);
+        if lost > 0 {
+            scene.db().lose_answer().of_writes().with_probability(f64::from(lost) / 100.0);
+        }
+        let delay = self.get("lateBy");
+        if delay > 0 {
+            scene.db().delay(Duration::from_millis(delay)).with_probability(0.1);
+        }
     }
 
     /// The value of a setting, or 0 if the story does not have it.

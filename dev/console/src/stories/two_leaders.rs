@@ -65,7 +65,7 @@ fn children(engine: &Engine) -> i64 {
 
 /// Ann comes first, and Bob a second later. `lead` has the actions of both, with the length of their pause or work.
 async fn play<'a>(scene: &'a Scene, settings: &Settings, lead: impl AsyncFn(&Actor<'a>, &str, Pause)) {
-    scene.trouble(settings);
+    settings.trouble(scene);
     let [ann, bob] = [0, 1].map(|number| scene.client(number));
     let still = Duration::from_millis(settings.get("delay"));
     let lead = &lead;

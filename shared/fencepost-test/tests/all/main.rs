@@ -7,7 +7,6 @@ mod clocks;
 mod counter;
 mod engine;
 mod faults;
-mod garbling;
 mod replay;
 mod seams;
 mod transactions;

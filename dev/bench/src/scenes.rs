@@ -1,14 +1,14 @@
-//! Crowds of callers on one item: versioned changes, the usual loops, adds and the write units of adds. The figures are
-//! exact, because time is virtual.
+//! The games of the crate `crowds`: callers of one item, and orders. The figures are exact, because time is virtual.
 
 use crate::table::{figure, mean, millis, most, number, p99, table};
 use crowds::adds::{self, Callers};
-use crowds::crowd::{self, Outcome, Scene, Strategy};
+use crowds::crowd::{self, Outcome, Strategy};
+use crowds::orders::{self, CLIENTS, Scene};
 use crowds::pace::{self, Pace, Way};
 use std::time::Duration;
 
 /// The time of a request in each direction.
-pub const HOP: Duration = Duration::from_millis(5);
+const HOP: Duration = Duration::from_millis(5);
 /// The seeds of crowds: 0 up to this one, exclusively.
 const SEEDS: u64 = 10;
 
@@ -61,26 +61,6 @@ pub fn of_strategies() -> String {
     of(&format!("writers at once on one item, 5 ms hops (virtual time, {SEEDS} seeds)"), rows)
 }
 
-/// Crowds that do not come in step, or not over a good network.
-pub fn of_scenes() -> String {
-    let scenes = [
-        ("a stream of 50 a second", Scene::Stream(50), 500),
-        ("a stream of 100 a second", Scene::Stream(100), 500),
-        ("one of ten with hops of 50 ms", Scene::OneSlow, 10),
-        ("3, 5 % of answers lost", Scene::Losses, 3),
-        ("100, 5 % of answers lost", Scene::Losses, 100),
-    ];
-    let mut rows = Vec::new();
-    for (name, scene, writers) in scenes {
-        let seeds = if writers < 100 { 100 } else { SEEDS };
-        for (way, strategy) in WAYS.into_iter().take(2) {
-            let games: Vec<_> = (0..seeds).map(|seed| crowd::play_scene(scene, strategy, writers, HOP, seed)).collect();
-            rows.push(row(name, way, &games));
-        }
-    }
-    of("writers of one item, 5 ms hops (virtual time)", rows)
-}
-
 /// The same crowds of callers with adds, beside versioned changes, and a steady load by one client that knows the item.
 pub fn of_adds() -> String {
     type Play = fn(usize, u64) -> Outcome;
@@ -99,22 +79,6 @@ pub fn of_adds() -> String {
     let steady = adds::steady(200, Duration::from_mins(1), HOP, 1);
     rows.push(row("200 a second for a minute", "adds, one client", &[steady]));
     of("callers at once on one item, 5 ms hops (virtual time, 3 seeds)", rows)
-}
-
-/// The write units of one add. `DynamoDB` charges one for each started KB of the item after the write.
-pub fn of_units() -> String {
-    let mut rows = Vec::new();
-    for bytes in [300, 900] {
-        for (per_second, time) in [(200, Duration::from_secs(5)), (1, Duration::from_mins(2))] {
-            rows.push([
-                format!("item of {bytes} B, {per_second} a second"),
-                figure(pace::units::<16>(bytes, f64::from(per_second), time, HOP), 2),
-                figure(pace::units::<32>(bytes, f64::from(per_second), time, HOP), 2),
-                figure(pace::units::<64>(bytes, f64::from(per_second), time, HOP), 2),
-            ]);
-        }
-    }
-    table(["write units per add (virtual time)", "R = 16", "R = 32", "R = 64"], rows)
 }
 
 /// The changes of one item in a second, with the capacity that `DynamoDB` gives it.
@@ -143,6 +107,30 @@ pub fn of_pace() -> String {
     }
     let about = "one item, 1,000 write units a second, 5 ms hops, 10 s (virtual time)";
     table([about, "changes a second", "write units each", "gave up"], rows)
+}
+
+/// The orders of one product in a second, with the capacity that `DynamoDB` gives an item.
+pub fn of_orders() -> String {
+    const WANTED: usize = 100;
+    let mut rows = Vec::new();
+    for (millis, losses) in [(5, false), (5, true), (20, false), (20, true)] {
+        for (name, way) in [("usual way", orders::Way::Usual), ("Fencepost", orders::Way::Fencepost)] {
+            let scene = Scene { products: 1, losses, occupied: Duration::from_millis(millis), throttles: true };
+            let game = orders::play(way, scene, WANTED, HOP, 1);
+            let (each, trouble) = (number(game.acknowledged), if losses { ", 2 % of answers lost" } else { "" });
+            rows.push([
+                format!("{name}, a transaction takes {millis} ms{trouble}"),
+                figure(each / game.time.as_secs_f64(), 0),
+                figure(game.units.write / each, 2),
+                game.acknowledged.to_string(),
+                game.held.to_string(),
+                game.gave_up.to_string(),
+            ]);
+        }
+    }
+    let about = format!("1 product, {CLIENTS} clients, {WANTED} orders each, 1,000 write units a second, 5 ms hops");
+    let headings = [&*about, "orders a second", "write units per order", "acknowledged", "held", "given up"];
+    table(headings, rows)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@
 //! rows, [`state`] keeps the place of the run in a file, and [`say`] writes the findings. [`table`] has the notation of
 //! keys too. Every error is a [`Failure`].
 //!
-//! It is a package of its own. So it can be installed alone (`cargo install --path dev/fencepost-cli`), and `cargo dev`
+//! It is a package of its own. So it can be installed alone (`cargo install --path shared/fencepost-cli`), and `cargo dev`
 //! stays a tool for developers.
 
 pub mod args;
