@@ -18,7 +18,7 @@ use super::refusal::{
     steps_may_still_land,
 };
 use super::settle::{After, Facts, after, can_be_burned, committed, made};
-use super::time::Now;
+use super::time::{Draw, Now};
 use super::version::{Incarnation, ItemVersion};
 use std::collections::BTreeSet;
 use std::mem;
@@ -30,9 +30,6 @@ const SEND_WINDOW: Duration = Duration::from_mins(4);
 /// The same where only a token keeps a second copy from being applied. `DynamoDB` knows a token for 10 minutes, so all
 /// copies must be gone by then: 1 minute, 5 for the life of a signature, and 4 for a clock ahead.
 const SEND_WINDOW_OF_TOKEN: Duration = Duration::from_mins(1);
-
-/// A source of 64 random bits.
-pub type Draw<'a> = &'a mut dyn FnMut() -> u64;
 
 /// What a change needs to know from its beginning.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -6,12 +6,11 @@
 //! resend. A send still in flight at a refusal is pending too. While a send is pending, an exchange of a write ends with a
 //! success, a refusal, or as unknown.
 
-use super::change::Draw;
 use super::client::ClientState;
 use super::fault::{Cause, SendId};
 use super::patience::Patience;
 use super::policy::{MIN_SEND_TIME, RetryPolicy};
-use super::time::Now;
+use super::time::{Draw, Now};
 use std::time::{Duration, SystemTime};
 
 /// The most sends of one request in flight together. A third would triple the load on a slow table.

@@ -33,7 +33,7 @@ mod time;
 mod version;
 
 pub use attempts::{Attempts, OpenAttempt};
-pub use change::{Action, Answer, Change, Cost, Draw, Plan, Terms, Told, What};
+pub use change::{Action, Answer, Change, Cost, Plan, Terms, Told, What};
 pub use client::ClientState;
 pub use exchange::{Leave, Outcome, Why};
 pub use fate::{judge_open, may_still_land};
@@ -45,5 +45,5 @@ pub use refusal::{Reason, Role, Seen, Step, is_lost, judge_after_loss, judge_can
 pub use settle::{
     After, Facts, MOST_OPEN, after, anchors_of, burn_helps, can_be_burned, committed, is_in_window, made, writes_to,
 };
-pub use time::{Now, epoch_seconds, is_soon};
+pub use time::{Draw, Now, epoch_seconds, is_soon};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};

@@ -1,4 +1,4 @@
-//! [`Now`]: the time at which something happens to a change. Nothing here reads a clock.
+//! [`Now`] and [`Draw`]: time and chance come from outside. Nothing here reads a clock.
 
 use std::time::{Duration, SystemTime};
 
@@ -12,6 +12,9 @@ pub struct Now {
     /// The time left until the deadline of the call. Zero after it.
     pub left: Duration,
 }
+
+/// A source of 64 random bits.
+pub type Draw<'a> = &'a mut dyn FnMut() -> u64;
 
 /// Whole seconds since 1970, the unit of TTL. 0 before 1970.
 #[must_use]

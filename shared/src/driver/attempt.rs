@@ -35,7 +35,7 @@ pub struct Attempt {
     /// When this decision was made.
     moment: Now,
     /// Whether it is read and sent as a transaction. The functions are permitted one way of reading each table.
-    is_transaction: bool,
+    pub(super) is_transaction: bool,
 }
 
 /// An attempt that was not applied.

@@ -34,7 +34,7 @@ impl Attempt {
         let (table, key) = (&row.address.table, &row.address.key);
         match &known {
             Known::Row(seen) if row.remembers_items => self.seen_rows.insert(table, key, seen, true),
-            Known::Absent => self.seen_rows.remove(table, key),
+            Known::Absent | Known::Damaged(_) => self.seen_rows.remove(table, key),
             _ => {}
         }
         if !row.known.is_same(&known) {
@@ -71,7 +71,11 @@ impl Driver<'_> {
                         continue;
                     }
                     let layout = attempt.rows[step.row].layout;
-                    let known = readable(layout, item, unseen)?;
+                    let known = match readable(layout, item, unseen) {
+                        // The decision says what follows: the key is taken at least.
+                        Err(Failure::CorruptItem { reason }) if !attempt.is_transaction => Known::Damaged(reason),
+                        known => known?,
+                    };
                     let now_at = known.row().map(|row| row.at.version);
                     if let Some(row) = known.row()
                         && sending.lines_up

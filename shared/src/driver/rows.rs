@@ -19,6 +19,8 @@ pub(crate) enum Known {
     Nothing,
     Absent,
     Row(Row),
+    /// A row that cannot be read, for this reason.
+    Damaged(String),
     /// The key of a lease, which is never read. It is lost if a refusal has shown so.
     Lease {
         is_lost: bool,

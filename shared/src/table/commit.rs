@@ -37,6 +37,32 @@ impl RawTable {
         Attempt::new(vec![row], false, self.sender(), call)
     }
 
+    /// The row after an applied edit. If no answer showed it, reads it: a transaction returns none.
+    pub(super) async fn row_after_edit(
+        &self,
+        attempt: &Attempt,
+        shown: Option<Row>,
+        call: &Call,
+    ) -> Result<Option<Row>, Failure> {
+        let key = &attempt.rows[0].address.key;
+        let row = match shown {
+            // The edit was applied. Only the item is not known.
+            None if self.layout.demands_values() => {
+                (self.observe(key, call).await).map_err(|failure| Failure::OutcomeUnknown { source: failure.into() })?
+            }
+            row => row,
+        };
+        self.keep_seen(key, row.as_ref());
+        Ok(row)
+    }
+
+    /// Keeps the state of a row, with its item if this table remembers items. A warm edit starts from it.
+    pub(super) fn keep_seen(&self, key: &Attributes, row: Option<&Row>) {
+        if let Some(row) = row.filter(|_| !self.layout.demands_values()) {
+            self.sender().seen_rows.insert(&self.name, key, row, self.remembers_items);
+        }
+    }
+
     /// The write as the only step of an attempt.
     pub(super) fn alone(&self, attempt: &Attempt, write: Write<'_>) -> Result<Sending, Failure> {
         let attempts = attempt.attempts();
@@ -57,7 +83,11 @@ impl<T: Record> Table<T> {
     /// The row of the attempt, if it holds an item or a tombstone. After a refusal, a row that has seen a higher token
     /// refuses every further write.
     pub(super) fn row<'a>(&self, attempt: &'a Attempt) -> Result<Option<&'a Row>, Failure> {
-        let Known::Row(row) = &attempt.rows[0].known else { return Ok(None) };
+        let row = match &attempt.rows[0].known {
+            Known::Row(row) => row,
+            Known::Damaged(reason) => return Err(Failure::CorruptItem { reason: reason.clone() }),
+            _ => return Ok(None),
+        };
         if attempt.last.is_some() {
             row.check_fence(self.raw.fence)?;
         }
@@ -73,24 +103,30 @@ impl<T: Record> Table<T> {
         Ok((answer, at, row))
     }
 
-    /// The item after the change. The row that shows it is for `remember`.
-    pub(super) fn told<E: From<Failure>>(
+    /// The item after the change, which read its row again if no answer showed it.
+    pub(super) async fn told<E: From<Failure>>(
         &self,
+        attempt: &Attempt,
         done: Done<Answer<T, E>>,
-        remember: impl FnOnce(Option<&Row>),
+        call: &Call,
     ) -> Result<Option<Versioned<T>>, E> {
         let applied = match done {
             Done::Answered(Answer::Told(told)) => return told.map(Some),
             Done::Answered(_) => return Ok(None),
             Done::Applied(applied) => Self::applied(applied)?,
         };
-        remember(applied.2.as_ref());
         match applied {
-            (Answer::Value(value), at, _) => Ok(Some(Versioned { value, at })),
-            (_, _, Some(row)) => Self::decode(&row).map_err(|_| {
-                Failure::OutcomeUnknown { source: "the add was applied, and its item cannot be read".into() }.into()
-            }),
-            (_, _, None) => Ok(None),
+            (Answer::Value(value), at, row) => {
+                self.raw.saw(&attempt.rows[0].address.key, row.as_ref());
+                Ok(Some(Versioned { value, at }))
+            }
+            (_, _, row) => match self.raw.row_after_edit(attempt, row, call).await?.as_ref().map(Self::decode) {
+                Some(Err(_)) => {
+                    let source = "the edit was applied, and its item cannot be read".into();
+                    Err(Failure::OutcomeUnknown { source }.into())
+                }
+                item => Ok(item.transpose()?.flatten()),
+            },
         }
     }
 }

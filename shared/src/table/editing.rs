@@ -104,17 +104,7 @@ impl<T: Record> Table<T> {
             Done::Applied(applied) => applied,
         };
         let (told, at, row) = Self::applied(applied)?;
-        let row = match row {
-            Some(row) => Some(row),
-            // A transaction shows no row. The edit was applied. Only the item is not known.
-            None if self.raw.layout.demands_values() => {
-                let key = &attempt.rows[0].address.key;
-                (self.raw.observe(key, call).await)
-                    .map_err(|failure| Failure::OutcomeUnknown { source: failure.into() })?
-            }
-            None => None,
-        };
-        editing.remember(&attempt, row.as_ref());
+        let row = self.raw.row_after_edit(&attempt, row, call).await?;
         told.map(|()| Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) })
     }
 
@@ -160,7 +150,7 @@ impl<T: Record> Table<T> {
             self.updated(attempt, &decide)
         });
         let done = done.await?;
-        self.told(done, |row| editing.remember(&attempt, row))?.ok_or(UpdateError::NotFound)
+        self.told(&attempt, done, call).await?.ok_or(UpdateError::NotFound)
     }
 
     fn editing<'a>(&'a self, key: impl Into<Key>, edit: &'a Edit) -> Result<(Attempt, Editing<'a>), Failure> {
@@ -230,7 +220,7 @@ impl Editing<'_> {
                 (Some(known), _) => known,
                 (None, Known::Nothing) => return Ok(Go::Read),
                 (None, Known::Row(row)) if (self.decodes)(&row)? => {
-                    self.remember(attempt, Some(&row));
+                    self.table.keep_seen(&attempt.rows[0].address.key, Some(&row));
                     let stand = self.edit.stand(&row.attributes, false);
                     if stand != Stand::Takes {
                         return Ok(Go::Refused(stand, row));
@@ -264,6 +254,7 @@ impl Editing<'_> {
     ) -> Result<Result<Sight, Go>, Failure> {
         let row = match mem::replace(&mut attempt.rows[0].known, Known::Nothing) {
             Known::Row(row) => Some(row),
+            Known::Damaged(reason) => return Err(Failure::CorruptItem { reason }),
             _ => None,
         };
         let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
@@ -274,7 +265,7 @@ impl Editing<'_> {
             self.table.sender().seen_rows.remove(&self.table.name, &attempt.rows[0].address.key);
             return Ok(Err(Go::NotFound));
         };
-        self.remember(attempt, Some(&row));
+        self.table.keep_seen(&attempt.rows[0].address.key, Some(&row));
         let stand = self.edit.stand(&row.attributes, !is_in_window(sent, row.at));
         let goes_on = stand == Stand::WindowPassed
             || stand == Stand::Takes && self.may_take(attempt, sent.id, seen.as_deref(), &row, clauses)?;
@@ -323,12 +314,6 @@ impl Editing<'_> {
         let layout = self.table.layout;
         let clauses = self.edit.resolve(layout, row.map(|row| &row.attributes)).ok()?;
         matches!(room(layout, row, &clauses), Ok(Room::InWindow)).then_some(clauses)
-    }
-
-    fn remember(&self, attempt: &Attempt, row: Option<&Row>) {
-        let Some(row) = row.filter(|_| !self.table.layout.demands_values()) else { return };
-        let RawTable { name, remembers_items, .. } = self.table;
-        self.table.sender().seen_rows.insert(name, &attempt.rows[0].address.key, row, *remembers_items);
     }
 
     /// Waits long enough for the edits waiting with this one to pass each other. If the start was not seen before the last

@@ -65,13 +65,13 @@ impl<T: Record> Table<T> {
         let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
         attempt.rows[0].is_read_first = false;
         let done = attempt.decided(self.sender(), call, |attempt| {
-            let row = self.row(attempt)?;
-            match row.map(Self::decode).transpose().map(Option::flatten) {
-                Ok(None) => {}
+            let current = self.row(attempt).and_then(|row| row.map(Self::decode).transpose());
+            let row = match current.map(Option::flatten) {
+                Ok(None) => attempt.rows[0].known.row(),
                 Ok(Some(current)) => return Ok(Next::Answer(Err(Error::Refused(Exists(Box::new(current)))))),
                 // The key is taken, as with `Exists`.
                 Err(failure) => return Ok(Next::Answer(Err(failure.into()))),
-            }
+            };
             let item = Self::encode(value)?;
             let write = match row {
                 None => Write::Create(item),
@@ -113,7 +113,7 @@ impl<T: Record> Table<T> {
             (attempt.rows[0].known, attempt.rows[0].is_fresh) = (Known::Row((*row).clone()), false);
         }
         let done = attempt.decided(self.sender(), call, |attempt| self.updated(attempt, &decide)).await?;
-        self.told(done, |row| self.raw.saw(&attempt.rows[0].address.key, row))?.ok_or(UpdateError::NotFound)
+        self.told(&attempt, done, call).await?.ok_or(UpdateError::NotFound)
     }
 
     /// One decision of an update.
@@ -178,7 +178,7 @@ impl<T: Record> Table<T> {
             })
         });
         let done = done.await?;
-        self.told(done, |row| self.raw.saw(&attempt.rows[0].address.key, row))?.ok_or(VersionError::NotFound)
+        self.told(&attempt, done, call).await?.ok_or(VersionError::NotFound)
     }
 
     /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads

@@ -78,7 +78,7 @@ impl Attempt {
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
         self.rows[item.row].is_looked_at.store(true, Relaxed);
         match &self.rows[item.row].known {
-            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) => Ok(None),
+            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => Ok(None),
             Known::Row(row) => Table::<T>::decode(row),
         }
     }
@@ -91,7 +91,7 @@ impl Attempt {
         let known = &self.rows[item.row];
         known.is_looked_at.store(true, Relaxed);
         let write = match &known.known {
-            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) => {
+            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
                 Write::Create(Table::<T>::encode(value)?)
             }
             Known::Row(row) if row.is_tombstone => Write::Revive(row, Table::<T>::encode(value)?),
@@ -108,7 +108,7 @@ impl Attempt {
         self.rows[item.row].is_looked_at.store(true, Relaxed);
         match &self.rows[item.row].known {
             Known::Row(row) => row.at.version.next(),
-            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) => {
+            Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
                 first_version(Table::<T>::LAYOUT)
             }
         }
@@ -152,7 +152,12 @@ impl Attempt {
     pub fn check_rest(&mut self) -> Result<(), Failure> {
         for row in 0..self.rows.len() {
             let has_step = self.steps.iter().any(|step| step.row == row);
-            if !has_step && !matches!(self.rows[row].known, Known::Nothing | Known::Lease { .. } | Known::Stored(_)) {
+            if !has_step
+                && !matches!(
+                    self.rows[row].known,
+                    Known::Nothing | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_)
+                )
+            {
                 self.check_row(row)?;
             }
         }
@@ -287,7 +292,7 @@ impl Attempt {
         let known = &self.rows[row];
         let key = known.address.key.clone();
         let (request, base) = match &known.known {
-            Known::Nothing | Known::Lease { .. } | Known::Stored(_) => {
+            Known::Nothing | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
                 return Err(invalid(format!("{} was not read", known.name)));
             }
             Known::Absent => (condition::check_absent(known.layout, key), Base::NoRow(first_version(known.layout))),
