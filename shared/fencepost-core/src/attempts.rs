@@ -69,7 +69,7 @@ impl Attempts {
     }
 
     /// Fails if an earlier attempt may have been applied and none of the rows shown tells.
-    pub fn check_remembered(&self) -> Result<(), Fault> {
+    pub(crate) fn check_remembered(&self) -> Result<(), Fault> {
         if self.open.iter().any(|open| open.is_forgotten) {
             let said = "an earlier attempt may have been applied, and its row no longer remembers it";
             return Err(Fault::Unknown(Cause::Said(said)));

@@ -501,7 +501,7 @@ impl Change {
             (Some((refused, pending)), fault) => {
                 // If the rows cannot be asked, nothing is proved.
                 let verdict = if fault.is_some() { Verdict::Unproved } else { after_loss(&refused, &reading.seen) };
-                self.conclude(refused, Some(pending), after(verdict, at_last(true)), None, now, draw);
+                self.conclude(&refused, Some(pending), after(verdict, at_last(true)), None, now, draw);
             }
             (None, Some(fault)) => self.fail(fault),
             (None, None) => self.read_all(now),
@@ -519,13 +519,11 @@ impl Change {
     /// Burns one of the open attempts that the plan would not exclude, or sends the plan.
     fn exclude(&mut self, plan: Plan, others: Vec<OpenAttempt>, now: Now, draw: Draw<'_>) {
         let writes: Vec<_> = plan.steps.iter().filter(|step| step.write().is_some()).map(|step| step.row).collect();
-        match self.attempts.take_one_beside(&writes) {
-            Some(open) => self.burn(open.writes(), Then::Exclude { plan, open, others }, now, draw),
-            None => {
-                self.attempts.stay_open(others);
-                self.line_up(plan, now, draw);
-            }
+        if let Some(open) = self.attempts.take_one_beside(&writes) {
+            return self.burn(open.writes(), Then::Exclude { plan, open, others }, now, draw);
         }
+        self.attempts.stay_open(others);
+        self.line_up(plan, now, draw);
     }
 
     fn line_up(&mut self, plan: Plan, now: Now, draw: Draw<'_>) {
@@ -588,7 +586,7 @@ impl Change {
                 self.settle(Refused { plan, reasons: answer.reasons }, pending, now, draw);
             }
             End::Rejected { pending: Some(cause), .. } => self.fail(Fault::Unknown(cause)),
-            End::Rejected { by, pending: None } => self.has_been_rejected(by, plan, now, draw),
+            End::Rejected { by, pending: None } => self.has_been_rejected(by, &plan, now, draw),
             End::OutOfTime { pending, not_now } => self.fail(match (pending, not_now) {
                 (Some(cause), _) => Fault::Unknown(cause),
                 (None, Some(cause)) => Fault::Unavailable(cause),
@@ -600,7 +598,7 @@ impl Change {
 
     /// A rejected attempt was not applied. Where the stored data is the reason, a copy of it may be when the data are
     /// others, so it is burned, or the attempt that takes its place excludes it.
-    fn has_been_rejected(&mut self, by: SendId, plan: Plan, now: Now, draw: Draw<'_>) {
+    fn has_been_rejected(&mut self, by: SendId, plan: &Plan, now: Now, draw: Draw<'_>) {
         let (depends_on_data, reasons) = mem::take(&mut self.rejected);
         if plan.gives_way {
             let steps = plan.steps.iter().map(|step| RefusedStep { step: *step, reason: &Reason::None });
@@ -651,14 +649,14 @@ impl Change {
                 self.begin_reading(reading, now.at);
             }
             (After::Burn, Some(pending)) => self.burn(to_burn, Then::Settle(refused, pending), now, draw),
-            (follows, pending) => self.conclude(refused, pending, follows, None, now, draw),
+            (follows, pending) => self.conclude(&refused, pending, follows, None, now, draw),
         }
     }
 
     /// Tells what became of a refused attempt. `burned` is the row that a burn has shown.
     fn conclude(
         &mut self,
-        refused: Refused,
+        refused: &Refused,
         pending: Option<Cause>,
         follows: After,
         burned: Option<usize>,
@@ -749,7 +747,7 @@ impl Change {
             }
             Then::Settle(refused, pending) => {
                 let row = at.map(|(row, _)| row);
-                self.conclude(refused, Some(pending), after(verdict, at_last(true)), row, now, draw);
+                self.conclude(&refused, Some(pending), after(verdict, at_last(true)), row, now, draw);
             }
             Then::Reject(by) => match (verdict, at) {
                 (Verdict::Landed(version), Some((_, sent))) => {

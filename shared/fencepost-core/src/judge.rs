@@ -118,12 +118,14 @@ pub enum Verdict {
 
 impl Verdict {
     /// Whether it says for all time if the write was applied.
+    #[must_use]
     pub fn is_final(self) -> bool {
         matches!(self, Verdict::Landed(_) | Verdict::NeverApplied)
     }
 
     /// The same verdict, after an event at `DEBUG` with the target `fencepost::judge` has named it.
-    pub fn traced(self) -> Self {
+    #[must_use]
+    pub(crate) fn traced(self) -> Self {
         let (verdict, version) = match self {
             Verdict::Landed(version) => ("landed", Some(version.get())),
             Verdict::NeverApplied => ("never_applied", None),

@@ -92,7 +92,9 @@ impl Memory {
         self.0.get(&id).copied()
     }
 
-    pub fn len(&self) -> usize {
+    /// How many ids it has.
+    #[must_use]
+    pub fn count(&self) -> usize {
         self.0.len()
     }
 

@@ -1,7 +1,7 @@
 //! [`Attempt`]: the rows that a decision sees, with its steps. [`Attempt::decided`]: the one loop of decisions.
 
 use super::drive::{Driver, Work};
-use super::rows::{Known, KnownRow, Sending, Step};
+use super::rows::{Contest, Known, KnownRow, Sending, Step};
 use super::seen_rows::{SeenRows, heap_of_attributes};
 use super::send::Sender;
 use crate::call::Call;
@@ -44,6 +44,9 @@ pub(crate) struct Last {
     /// Whether another send of it may have been applied, or may still be.
     pub pending: Option<Source>,
 }
+
+/// What refused an attempt, with its pending send. `None` before the first attempt.
+pub(crate) type RefusedBy<T> = Option<Result<(T, Option<Source>), Failure>>;
 
 /// What follows a decision. `A` becomes the answer of the change.
 pub(crate) enum Next<A> {
@@ -125,10 +128,7 @@ impl Attempt {
 
     /// What refused the last attempt, which [repeats](fencepost_core::Role::Repeats), with its pending send. `None` before
     /// the first. While a send is pending, something unreadable means `OutcomeUnknown`.
-    pub(crate) fn refused_by<T>(
-        &mut self,
-        read: impl Fn(&Attributes) -> Result<T, Failure>,
-    ) -> Option<Result<(Option<T>, Option<Source>), Failure>> {
+    pub(crate) fn refused_by<T>(&mut self, read: impl Fn(&Attributes) -> Result<T, Failure>) -> RefusedBy<Option<T>> {
         let Last { pending, .. } = self.last.take()?;
         let Known::Stored(item) = &self.rows[0].known else { return None };
         Some(match (item.as_ref().map(read).transpose(), pending) {
@@ -139,10 +139,7 @@ impl Attempt {
     }
 
     /// The same for a write that a key without a row does not refuse.
-    pub(crate) fn refused_by_row<T>(
-        &mut self,
-        read: impl Fn(&Attributes) -> Result<T, Failure>,
-    ) -> Option<Result<(T, Option<Source>), Failure>> {
+    pub(crate) fn refused_by_row<T>(&mut self, read: impl Fn(&Attributes) -> Result<T, Failure>) -> RefusedBy<T> {
         Some(self.refused_by(read)?.and_then(|read| match read {
             (Some(row), pending) => Ok((row, pending)),
             (None, Some(source)) => Err(Failure::OutcomeUnknown { source }),
@@ -264,13 +261,13 @@ impl Driver<'_> {
                 Err(_) => {}
             }
         }
-        self.then(told, None)
+        self.then(&told, None)
     }
 
     async fn wait(&mut self, attempt: &mut Attempt, bound: Duration) -> Then {
         attempt.change.wait(bound, self.now(), &mut || self.sender.rng.next_u64());
         let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, None)).await;
-        self.then(told, None)
+        self.then(&told, None)
     }
 
     async fn send(&mut self, attempt: &mut Attempt, sending: Sending) -> Then {
@@ -295,7 +292,7 @@ impl Driver<'_> {
             Told::Refused { pending } => pending,
             told => {
                 let shown = self.shown_of(&sending);
-                return self.then(told, shown);
+                return self.then(&told, shown);
             }
         };
         let pending = pending.map(|cause| self.source(cause));
@@ -312,11 +309,11 @@ impl Driver<'_> {
         shown.or_else(|| self.reasons.pop().map(super::send::Reason::into_item)).flatten()
     }
 
-    fn then(&mut self, told: Told, shown: Option<Attributes>) -> Then {
+    fn then(&mut self, told: &Told, shown: Option<Attributes>) -> Then {
         match told {
-            Told::Applied { at, .. } => Then::Applied { at, shown },
-            Told::Earlier { id, at } => Then::Earlier { id, at, shown },
-            Told::Failed(fault) => Then::Failed(self.failure(fault)),
+            Told::Applied { at, .. } => Then::Applied { at: *at, shown },
+            Told::Earlier { id, at } => Then::Earlier { id: *id, at: *at, shown },
+            Told::Failed(fault) => Then::Failed(self.failure(*fault)),
             _ => Then::Decide,
         }
     }
@@ -357,7 +354,7 @@ fn while_open(failure: Failure) -> Failure {
 
 fn plan(attempt: &Attempt, sending: &Sending) -> Plan {
     let lines_up_at = match &*sending.steps {
-        [step] if sending.lines_up => step.line(),
+        [step] if sending.contest == Contest::Line => step.line(),
         _ => None,
     };
     Plan {

@@ -2,7 +2,6 @@
 //!
 //! Dropping its future at any await drops the sends in flight, and nothing that another change rests on: the state that
 //! changes share is written only between two awaits.
-#![expect(clippy::disallowed_methods, reason = "the one place that sleeps for a change")]
 
 use super::rows::{KnownRow, Sending};
 use super::send::{
@@ -198,10 +197,9 @@ impl<'a> Driver<'a> {
                 }
             }
             (Work::Rows(rows, _), What::Burn { row, .. }, shown) => {
-                let item = match (shown, reasons.into_iter().next()) {
-                    (Shown::Row(item), None) => item,
-                    (_, Some(Reason::Refused(item))) => item,
-                    _ => return answer,
+                let ((Shown::Row(item), None) | (_, Some(Reason::Refused(item)))) = (shown, reasons.into_iter().next())
+                else {
+                    return answer;
                 };
                 let judged = seen(rows, *row, item.as_ref());
                 if outcome == Outcome::Refused {

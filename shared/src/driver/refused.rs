@@ -2,7 +2,7 @@
 
 use super::attempt::Attempt;
 use super::drive::Driver;
-use super::rows::{Known, Sending, Step};
+use super::rows::{Contest, Known, Sending, Step};
 use super::send::Reason;
 use crate::error::Failure;
 use crate::layout::Layout;
@@ -78,7 +78,7 @@ impl Driver<'_> {
                     };
                     let now_at = known.row().map(|row| row.at.version);
                     if let Some(row) = known.row()
-                        && sending.lines_up
+                        && sending.contest == Contest::Line
                     {
                         let served = row.attributes.get(layout.names.served).and_then(row::read_number);
                         attempt.change.served(served.unwrap_or(0));
@@ -120,7 +120,7 @@ impl Driver<'_> {
                 behind = behind.or(Some(0));
             }
         }
-        match behind.filter(|_| sending.races) {
+        match behind.filter(|_| sending.contest != Contest::None) {
             Some(_) if was_remembered && !sending.is_transaction => attempt.change.was_late(),
             Some(behind) => attempt.change.lost_race(behind, self.now()),
             None => {}

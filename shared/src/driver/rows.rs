@@ -191,16 +191,15 @@ impl Sending {
         Sending {
             steps: vec![step],
             is_transaction: layout.demands_values(),
-            lines_up: layout.has_tickets(),
             gives_way: false,
-            races: true,
+            contest: if layout.has_tickets() { Contest::Line } else { Contest::Race },
         }
     }
 
     /// One write that may be applied any number of times, and that its writer judges.
     pub(crate) fn repeating(write: ConditionalWrite) -> Self {
         let steps = vec![Step::new(0, Role::Repeats, write)];
-        Sending { steps, is_transaction: false, lines_up: false, gives_way: false, races: false }
+        Sending { steps, is_transaction: false, gives_way: false, contest: Contest::None }
     }
 }
 
@@ -210,10 +209,19 @@ pub(crate) struct Sending {
     pub(crate) steps: Vec<Step>,
     /// Whether they are sent as a transaction. A single step is usually a write of its own, for half of the price.
     pub(crate) is_transaction: bool,
-    /// Whether the writers of its only row form a line after a conflict.
-    pub(crate) lines_up: bool,
     /// Whether another decision follows if `DynamoDB` rejects the attempt.
     pub(crate) gives_way: bool,
-    /// Whether a refusal is a lost race. An edit has a window, and its own pauses.
-    pub(crate) races: bool,
+    /// What a refusal says of other writers.
+    pub(crate) contest: Contest,
+}
+
+/// What a refusal says of other writers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Contest {
+    /// Nothing: an edit has a window, and its own pauses.
+    None,
+    /// They were first.
+    Race,
+    /// They were first, and those of this row form a line.
+    Line,
 }

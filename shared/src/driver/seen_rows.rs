@@ -113,7 +113,7 @@ const HEAP_OF_ID: usize = size_of::<[(WriteId, Trace); 11]>().div_ceil(5);
 const _: () = assert!(2 * size_of::<(String, LastSeen)>() + size_of::<Row>() + 6 * HEAP_OF_ID + 128 <= HEAP_OF_ROW);
 
 fn heap_of_row(address: &str, row: &Row) -> usize {
-    HEAP_OF_ROW + block(address.len()) + HEAP_OF_ID * row.memory.len() + heap_of_attributes(&row.attributes)
+    HEAP_OF_ROW + block(address.len()) + HEAP_OF_ID * row.memory.count() + heap_of_attributes(&row.attributes)
 }
 
 pub(crate) fn heap_of_attributes(map: &HashMap<String, AttributeValue>) -> usize {

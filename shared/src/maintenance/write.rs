@@ -50,7 +50,7 @@ pub(super) struct Written {
 }
 
 impl Written {
-    pub(super) fn count_in(&self, found: &mut Found) {
+    pub(super) fn count_in(self, found: &mut Found) {
         found.written += u64::from(self.applied);
         found.changed_meanwhile += u64::from(self.changed);
         found.removed_meanwhile += u64::from(self.removed);

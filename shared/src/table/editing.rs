@@ -9,7 +9,7 @@ use super::record::Record;
 use super::room::{Room, room};
 use super::stand::Stand;
 use crate::driver::attempt::{Attempt, Done, Next};
-use crate::driver::rows::{Known, Sending};
+use crate::driver::rows::{Contest, Known, Sending};
 use crate::driver::seen_rows::size_of_crowd;
 use crate::error::{Failure, UpdateError};
 use crate::protocol::condition::{Clauses, Demand};
@@ -143,7 +143,7 @@ impl<T: Record> Table<T> {
                     Go::Wait(bound) => return Ok(Next::Wait(bound)),
                     Go::NotFound => return Ok(Next::Answer(Answer::Told(Err(UpdateError::NotFound)))),
                     // The update is the same change. It burns the edit, if a late copy of it may still be applied.
-                    Go::Refused(_, row) => attempt.rows[0].known = Known::Row(row),
+                    Go::Refused(_, row) => attempt.rows[0].known = Known::Row(*row),
                 }
                 is_updating = true;
             }
@@ -177,7 +177,7 @@ enum Go {
     Wait(Duration),
     NotFound,
     /// The row refuses the edit. An update in its place is the same change.
-    Refused(Stand, Row),
+    Refused(Stand, Box<Row>),
 }
 
 /// The decisions of one edit.
@@ -197,22 +197,22 @@ struct Editing<'a> {
     crowd: Option<Arc<()>>,
 }
 
-enum Sent {
-    /// The edit, on its way.
-    Edit { sent: SentWrite, sight: Sight, clauses: Clauses },
-    /// It waits, and starts from here again.
-    Waits(Sight),
+struct Sent {
+    /// The state from which it started.
+    sight: Sight,
+    /// The edit itself. `None` if it waits, and starts again from there.
+    edit: Option<(SentWrite, Clauses)>,
 }
 
 impl Editing<'_> {
     /// What follows from the row as it is known.
     fn next(&mut self, attempt: &mut Attempt) -> Result<Go, Failure> {
         let ((at, seen), clauses) = match self.sent.take() {
-            Some(Sent::Edit { sent, sight, clauses }) => match self.after(attempt, &sent, &sight, &clauses)? {
+            Some(Sent { sight, edit: Some((sent, clauses)) }) => match self.after(attempt, &sent, &sight, &clauses)? {
                 Ok(sight) => self.from(sight)?,
                 Err(go) => return Ok(go),
             },
-            Some(Sent::Waits(sight)) => {
+            Some(Sent { sight, edit: None }) => {
                 let sight = self.later(attempt, sight);
                 self.from(sight)?
             }
@@ -223,7 +223,7 @@ impl Editing<'_> {
                     self.table.keep_seen(&attempt.rows[0].address.key, Some(&row));
                     let stand = self.edit.stand(&row.attributes, false);
                     if stand != Stand::Takes {
-                        return Ok(Go::Refused(stand, row));
+                        return Ok(Go::Refused(stand, Box::new(row)));
                     }
                     self.from((row.at, Some(Arc::new(row))))?
                 }
@@ -233,9 +233,9 @@ impl Editing<'_> {
         let sending = self.table.alone(attempt, Write::Edit(at, seen.as_deref(), &clauses))?;
         let [step] = &*sending.steps else { return Ok(Go::NotFound) };
         if let Role::Writes(sent) = step.role {
-            self.sent = Some(Sent::Edit { sent, sight: (at, seen), clauses });
+            self.sent = Some(Sent { sight: (at, seen), edit: Some((sent, clauses)) });
         }
-        Ok(Go::Send(Sending { lines_up: false, races: false, gives_way: self.gives_way, ..sending }))
+        Ok(Go::Send(Sending { contest: Contest::None, gives_way: self.gives_way, ..sending }))
     }
 
     /// The clauses of the edit where it starts from this row.
@@ -270,7 +270,7 @@ impl Editing<'_> {
         let goes_on = stand == Stand::WindowPassed
             || stand == Stand::Takes && self.may_take(attempt, sent.id, seen.as_deref(), &row, clauses)?;
         if !goes_on {
-            return Ok(Err(Go::Refused(stand, row)));
+            return Ok(Err(Go::Refused(stand, Box::new(row))));
         }
         let sight = (row.at, Some(Arc::new(row)));
         Ok(if stand == Stand::WindowPassed { self.spread(attempt, sight) } else { Ok(sight) })
@@ -289,7 +289,7 @@ impl Editing<'_> {
         let layout = self.table.layout;
         let differs = |name: &&str| seen.is_some_and(|seen| seen.attributes.get(*name) != row.attributes.get(*name));
         Ok(attempt.attempts().is_burned(id)
-            || (seen.is_none() && row.memory.len() as u64 > layout.remembered + UNSEEN_IDS)
+            || (seen.is_none() && row.memory.count() as u64 > layout.remembered + UNSEEN_IDS)
             || (layout.demands_values() && layout.attributes.iter().any(differs))
             || self.edit.resolve(layout, Some(&row.attributes))? != *clauses)
     }
@@ -329,7 +329,7 @@ impl Editing<'_> {
             self.crowd = sender.seen_rows.enter_crowd(name, &attempt.rows[0].address.key);
         }
         let crowd = self.crowd.as_ref().map_or(1, size_of_crowd);
-        self.sent = Some(Sent::Waits(sight));
+        self.sent = Some(Sent { sight, edit: None });
         Err(Go::Wait(sender.policy.spread_bound(self.pauses, crowd, self.table.layout.window, attempt.round_trip())))
     }
 

@@ -2,7 +2,7 @@
 
 use super::reads::{Item, invalid};
 use crate::driver::attempt::Attempt;
-use crate::driver::rows::{EditStep, Known, KnownRow, Sending, Step};
+use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, Step};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Stamp};
@@ -61,7 +61,7 @@ impl Attempt {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
         steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(Step::become_anchor);
-        Ok(Sending { steps, is_transaction: true, lines_up: false, gives_way: false, races: true })
+        Ok(Sending { steps, is_transaction: true, gives_way: false, contest: Contest::Race })
     }
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that
@@ -239,10 +239,7 @@ impl Attempt {
             let edit = EditStep { clauses, is_blind, anchor: None };
             return self.add_step(index, request, Role::Writes(sent), Some(edit));
         }
-        let anchor = match anchored {
-            Some(Prepared { request, sent, .. }) => Some((request, sent)),
-            None => None,
-        };
+        let anchor = anchored.map(|Prepared { request, sent, .. }| (request, sent));
         let bare = condition::edit_anywhere(address.key.clone(), layout, &clauses)
             .and_then(|write| condition::fenced(write, &layout.names, *fence));
         let bare = bare.ok_or_else(|| invalid("an edit is too long".to_owned()))?;

@@ -24,10 +24,10 @@ impl Store {
     /// A refused attempt may still be applied by a second copy, as when only an add refused it. The next attempt
     /// excludes it. This costs a write of its own if the new decision writes to none of the same items. A refused create
     /// cannot be excluded in this way in a table where rows may vanish, nor the first change of another program's row. A
-    /// decision that then changes other items is [`Failure::OutcomeUnknown`].
+    /// decision that then changes other items is [`Failure::OutcomeUnknown`](crate::Failure::OutcomeUnknown).
     ///
     /// The page of the [crate](crate) has an example with a refusal. If the decision never refuses, the only error is a
-    /// failure. So `?` makes it a [`Failure`]:
+    /// failure. So `?` makes it a [`Failure`](crate::Failure):
     ///
     /// ```
     /// # use fencepost::{Failure, Reads, Record, Store, Table};
@@ -50,7 +50,7 @@ impl Store {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Refused`]: the decision refused; nothing was written. [`Error::Failed`]: see [`Failure`].
+    /// [`Error::Refused`]: the decision refused; nothing was written. [`Error::Failed`]: see [`Failure`](crate::Failure).
     pub async fn transact_with_retry<A, R>(
         &self,
         reads: Reads,
