@@ -443,7 +443,9 @@ impl Change {
             self.rejected = (answer.depends_on_data, answer.reasons.clone());
         }
         let around = &mut Around { now, policy: &self.policy, client };
-        if let Some(end) = exchange.answered(id, answer.outcome, answer.is_answered, draw, around) {
+        if let Some(end) =
+            exchange.answered(id, answer.outcome, answer.is_answered, answer.depends_on_data, draw, around)
+        {
             self.ended(end, answer, now, draw);
         }
     }
