@@ -1,0 +1,314 @@
+//! When the machine sends, waits and gives up, and what it counts: one change with scripted answers.
+
+use fencepost_core::{
+    Action, Answer, Base, Cause, Change, ClientState, Cost, Fault, Incarnation, Leave, Now, Outcome, Plan, Reason,
+    RetryPolicy, Role, Seen, SeenRow, SentWrite, Step, TableRules, Terms, Told, Version, What, Why, WriteId,
+};
+use std::time::{Duration, SystemTime};
+
+const RULES: TableRules =
+    TableRules { remembered: 16, rows_may_vanish: false, versions_may_repeat: false, values_may_end: false };
+const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
+
+fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn version(number: u64) -> Version {
+    Version::new(number).expect("small")
+}
+
+fn row_at(number: u64) -> SeenRow {
+    let memory = Some([].into_iter().collect());
+    SeenRow { version: version(number), incarnation: ROW, memory, fence: None, ends_at: None }
+}
+
+/// One change, with the time and the random numbers that it is given.
+struct Play {
+    change: Change,
+    client: ClientState,
+    at: Duration,
+    left: Duration,
+    random: u64,
+}
+
+impl Play {
+    fn new(set: impl FnOnce(&mut RetryPolicy)) -> Self {
+        let mut policy = RetryPolicy::default();
+        set(&mut policy);
+        let (at, left) = (Duration::from_secs(100), Duration::from_secs(10));
+        let now = Now { at, wall: SystemTime::UNIX_EPOCH + at, left };
+        let change = Change::new(Terms { policy, relies_on_token: false }, WriteId::from_random(1), now);
+        Play { change, client: ClientState::default(), at, left, random: u64::MAX }
+    }
+
+    fn now(&self) -> Now {
+        Now { at: self.at, wall: SystemTime::UNIX_EPOCH + self.at, left: self.left }
+    }
+
+    fn passes(&mut self, time: Duration) {
+        self.at += time;
+        self.left = self.left.saturating_sub(time);
+    }
+
+    fn poll(&mut self) -> Option<Action> {
+        let (now, random) = (self.now(), self.random);
+        self.change.poll(now, &mut self.client, &mut || random)
+    }
+
+    /// The send that is due, which is handed over at once.
+    #[track_caller]
+    fn sends(&mut self) -> (Leave, What) {
+        let Some(Action::Send(leave, what)) = self.poll() else { panic!("nothing is due") };
+        self.change.handed_over(leave.id, self.now());
+        (leave, what)
+    }
+
+    #[track_caller]
+    fn tells(&mut self) -> Told {
+        assert_eq!(self.change.wake_at(), Some(Duration::ZERO), "what is told waits for nobody");
+        let Some(Action::Tell(told)) = self.poll() else { panic!("nothing is told") };
+        told
+    }
+
+    fn answer(&mut self, leave: &Leave, answer: Answer) {
+        let (now, random) = (self.now(), self.random);
+        self.change.answered(leave.id, answer, now, &mut self.client, &mut || random);
+    }
+
+    /// Sends an update of the version `at`, which an answer refuses after 10 ms with the row one version later.
+    #[track_caller]
+    fn loses(&mut self, at: u64) -> Leave {
+        self.attempt(at, false);
+        let (leave, _) = self.sends();
+        self.passes(millis(10));
+        self.answer(&leave, refused(at + 1));
+        assert!(matches!(self.tells(), Told::NotApplied { .. }));
+        self.change.lost_race(1, self.now());
+        leave
+    }
+
+    fn attempt(&mut self, at: u64, lines_up: bool) {
+        let on = Base::Row { version: version(at), window: 1, incarnation: ROW };
+        let sent = SentWrite::new(RULES, self.change.attempts().id, None, on);
+        let steps = vec![Step { row: 0, role: Role::Writes(sent), rules: RULES, is_named_by_client: false }];
+        let lines_up_at = lines_up.then_some((0, ROW));
+        let (now, random) = (self.now(), self.random);
+        let plan = Plan { steps, lines_up_at, gives_way: false, is_transaction: false };
+        self.change.attempt(plan, now, &mut || random);
+    }
+}
+
+fn refused(version: u64) -> Answer {
+    let mut answer = Answer::of(Outcome::Refused, true);
+    answer.reasons = vec![Reason::Refused(Seen::Row(Some(row_at(version))))];
+    answer
+}
+
+fn read(rows: &[usize]) -> Answer {
+    let mut answer = Answer::of(Outcome::Applied, true);
+    answer.rows = rows.iter().map(|row| (*row, Some(row_at(1)))).collect();
+    answer
+}
+
+#[test]
+fn a_change_counts_itself_its_attempts_its_conflicts_and_the_lost_answers_of_its_writes() {
+    let mut play = Play::new(|_| {});
+    play.change.read(vec![0], play.now());
+    let (leave, _) = play.sends();
+    play.answer(&leave, Answer::of(Outcome::Unknown, false));
+    play.passes(millis(20));
+    let (leave, _) = play.sends();
+    play.answer(&leave, read(&[0]));
+    assert_eq!((play.tells(), play.change.take_cost()), (Told::Read, Cost::default()), "a read costs no write");
+    play.loses(1);
+    assert_eq!(play.change.take_cost(), Cost { changes: 1, attempts: 1, conflicts: 1, lost_answers: 0 });
+    play.random = 0; // No pause.
+    play.attempt(2, false);
+    let (leave, _) = play.sends();
+    assert_eq!((leave.why, play.change.rounds()), (Why::Conflict, 2));
+    play.answer(&leave, Answer::of(Outcome::Unknown, false));
+    let (again, _) = play.sends();
+    assert_eq!(again.why, Why::After(Outcome::Unknown));
+    play.answer(&again, Answer::of(Outcome::Broken, false));
+    assert_eq!(play.change.take_cost(), Cost { changes: 0, attempts: 1, conflicts: 0, lost_answers: 2 });
+    play.change.was_late();
+    assert_eq!(play.change.take_cost(), Cost { conflicts: 1, ..Cost::default() });
+    assert_eq!(play.change.take_cost(), Cost::default());
+}
+
+#[test]
+fn a_wait_ends_in_its_time_takes_half_of_what_is_left_at_most_and_leaves_time_for_a_send() {
+    for (left, waits) in [(10_000, true), (250, true), (249, false)] {
+        let mut play = Play::new(|_| {});
+        play.left = millis(left);
+        let (now, random) = (play.now(), u64::MAX);
+        play.change.wait(millis(100), now, &mut || random);
+        if !waits {
+            assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 0 }));
+            continue;
+        }
+        let due = play.change.wake_at().expect("it waits");
+        assert!(due > play.at + millis(99) && due <= play.at + millis(100), "{due:?}");
+        assert!(play.poll().is_none(), "{left}");
+        play.passes(millis(99));
+        assert!(play.poll().is_none(), "{left}: it is not over");
+        play.passes(millis(1));
+        assert_eq!(play.poll(), Some(Action::Tell(Told::Waited)));
+    }
+    let mut play = Play::new(|_| {});
+    play.left = millis(400);
+    let (now, random) = (play.now(), u64::MAX);
+    play.change.wait(Duration::from_secs(9), now, &mut || random);
+    assert_eq!(play.change.wake_at(), Some(play.at + millis(200)), "half of the time left");
+    play.at += millis(200);
+    assert_eq!(play.poll(), Some(Action::Tell(Told::Waited)), "at that moment");
+}
+
+#[test]
+fn an_attempt_after_a_conflict_waits_first_and_the_last_one_is_followed_by_contention() {
+    let mut play = Play::new(|policy| policy.max_attempts = 2);
+    assert_eq!(play.loses(1).why, Why::First);
+    assert_eq!(play.change.round_trip(), millis(10));
+    play.attempt(2, false);
+    assert!(play.poll().is_none(), "it pauses");
+    let pause = play.change.wake_at().expect("a pause").saturating_sub(play.at);
+    assert!(pause > millis(249) && pause <= millis(250), "25 round trips: {pause:?}");
+    play.passes(millis(250));
+    let (leave, _) = play.sends();
+    play.answer(&leave, refused(3));
+    assert!(matches!(play.tells(), Told::NotApplied { .. }));
+    play.attempt(3, false);
+    assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 2 }));
+    assert_eq!(play.change.contention(), Fault::Contention { attempts: 2 });
+}
+
+#[test]
+fn attempts_that_meet_nobody_are_counted_too_and_do_not_wait() {
+    let mut play = Play::new(|policy| policy.max_attempts = 2);
+    for at in [1, 2] {
+        play.attempt(at, false);
+        let (leave, _) = play.sends();
+        play.answer(&leave, refused(at + 1));
+        assert!(matches!(play.tells(), Told::NotApplied { .. }));
+    }
+    play.attempt(3, false);
+    assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 2 }));
+}
+
+#[test]
+fn a_pause_takes_half_of_the_time_left_and_none_is_begun_that_would_leave_no_time_for_a_send() {
+    for (left, pauses) in [(400, Some(200)), (301, Some(150)), (300, None)] {
+        let mut play = Play::new(|_| {});
+        play.loses(1);
+        play.left = millis(left);
+        play.attempt(2, false);
+        match pauses {
+            Some(_) if left == 301 => assert!(play.poll().is_none() && play.change.wake_at() > Some(play.at)),
+            Some(pause) => assert_eq!(play.change.wake_at(), Some(play.at + millis(pause))),
+            None => assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 1 })),
+        }
+    }
+}
+
+#[test]
+fn a_ticket_is_taken_after_the_first_conflict_alone_and_its_turn_is_waited_for() {
+    let mut play = Play::new(|_| {});
+    play.attempt(1, true);
+    let (leave, what) = play.sends();
+    assert_eq!(what, What::Attempt { serve: None, token: None }, "nobody was met");
+    play.passes(millis(10));
+    play.answer(&leave, refused(2));
+    play.tells();
+    play.change.lost_race(1, play.now());
+    play.change.served(3);
+    play.attempt(2, true);
+    let (leave, what) = play.sends();
+    assert_eq!(what, What::Ticket { row: 0, incarnation: ROW });
+    let mut ticket = Answer::of(Outcome::Applied, true);
+    ticket.ticket = Some(9);
+    play.answer(&leave, ticket);
+    assert!(play.poll().is_none());
+    assert_eq!(play.change.wake_at(), Some(play.at + millis(50)), "five turns of 12 ms, less one round trip");
+    play.passes(millis(50));
+    let (leave, what) = play.sends();
+    assert_eq!(what, What::Attempt { serve: Some(9), token: None });
+    play.answer(&leave, refused(3));
+    play.tells();
+    play.change.lost_race(1, play.now());
+    play.attempt(3, true);
+    play.passes(millis(50));
+    assert!(matches!(play.sends().1, What::Attempt { serve: Some(9), .. }), "it keeps its place");
+}
+
+#[test]
+fn without_a_ticket_an_attempt_pauses_as_if_there_were_no_line() {
+    for outcome in [Outcome::Refused, Outcome::Rejected] {
+        let mut play = Play::new(|_| {});
+        play.loses(1);
+        play.attempt(2, true);
+        let (leave, _) = play.sends();
+        play.answer(&leave, Answer::of(outcome, true));
+        play.passes(millis(250));
+        assert_eq!(play.sends().1, What::Attempt { serve: None, token: None }, "{outcome:?}");
+    }
+}
+
+#[test]
+fn rows_that_a_batch_leaves_out_are_asked_for_again_while_there_is_time() {
+    let mut play = Play::new(|_| {});
+    play.change.read(vec![0, 1, 2], play.now());
+    let (leave, what) = play.sends();
+    assert_eq!(what, What::Read(vec![0, 1, 2]));
+    play.answer(&leave, read(&[1]));
+    for (pause, left) in [(20, 10_000), (40, 10_000)] {
+        assert!(play.poll().is_none(), "it pauses");
+        let due = play.change.wake_at().expect("a pause");
+        assert!(due > play.at + millis(pause - 1) && due <= play.at + millis(pause), "{due:?}");
+        (play.at, play.left) = (due, millis(left));
+        let (leave, what) = play.sends();
+        assert_eq!(what, What::Read(vec![0, 2]));
+        play.answer(&leave, read(&[]));
+    }
+    play.at = play.change.wake_at().expect("a pause");
+    let (leave, _) = play.sends();
+    play.left = millis(150); // Less than the next pause and a send.
+    play.answer(&leave, read(&[0]));
+    let Told::Failed(Fault::Unavailable(Cause::Said(said))) = play.tells() else { panic!("it is not whole") };
+    assert!(said.starts_with("some rows were not read"), "{said}");
+}
+
+#[test]
+fn a_send_in_flight_is_waited_for_until_its_hedge_is_due() {
+    let mut play = Play::new(|_| {});
+    play.attempt(1, false);
+    let (first, _) = play.sends();
+    assert_eq!(play.change.wake_at(), None, "a client without an answer is probably connecting");
+    play.answer(&first, refused(2));
+    play.tells();
+    play.attempt(2, false);
+    play.sends();
+    assert_eq!(play.change.wake_at(), Some(play.at + millis(150)));
+    play.passes(millis(150));
+    let (hedge, _) = play.sends();
+    assert_eq!(hedge.why, Why::Hedge);
+    assert_eq!(play.change.wake_at(), None, "two at most are in flight");
+}
+
+#[test]
+fn a_burn_that_cannot_be_made_is_not_counted() {
+    let mut play = Play::new(|_| {});
+    play.attempt(1, false);
+    let (lost, _) = play.sends();
+    play.answer(&lost, Answer::of(Outcome::Unknown, false));
+    play.passes(millis(20));
+    let (leave, _) = play.sends();
+    play.change.take_cost();
+    play.answer(&leave, refused(1));
+    let (burn, what) = play.sends();
+    assert!(matches!(what, What::Burn { row: 0, .. }), "{what:?}");
+    let now = play.now();
+    play.change.cannot_be_made(burn.id, now, &mut || 0);
+    assert_eq!((play.change.rounds(), play.change.take_cost()), (1, Cost::default()));
+    assert!(matches!(play.tells(), Told::Failed(Fault::Unknown(Cause::Send(_)))));
+}
