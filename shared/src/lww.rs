@@ -242,7 +242,7 @@ impl<T: LwwRecord> LwwTable<T> {
         match done.await? {
             Done::Applied(Applied { shown, .. }) => Ok(Put::Applied(shown)),
             Done::Answered(Some((stored, pending))) => Ok(Put::Refused(stored, pending)),
-            Done::Answered(None) => Ok(Put::Applied(None)),
+            Done::Answered(None) => Err(corrupt("nothing was decided")),
         }
     }
 }

@@ -5,6 +5,7 @@ use super::edits::Bare;
 use crate::harness::clients::{client_that_notes_its_first_write, client_whose, client_whose_first_write, error};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
+use fencepost::lease::LeaseTerms;
 use fencepost::testing::edit_or_update;
 use fencepost::{Edit, Error, Failure, Key, Reads, Store, Table, UpdateError, VersionError};
 use serde_json::{Value, json};
@@ -191,4 +192,15 @@ async fn a_change_after_a_rejected_edit_gives_way_to_a_copy_of_the_edit_that_lan
     let changed = edit_or_update(&table, &key, &edit, decide).await.expect("the edit was applied");
     assert_eq!((changed.value.stock, changed.version().get()), (50, 2), "told is what was stored");
     assert_eq!((&row(&engine)["stock"]["N"], &row(&engine)["_version"]["N"]), (&json!("50"), &json!("2")));
+}
+
+/// No copy of an acquire, which demands its own conditions, is applied because other data are stored.
+#[tokio::test]
+async fn an_acquire_that_is_malformed_is_rejected_and_not_unknown() {
+    for code in ["ValidationException", "ItemCollectionSizeLimitExceededException"] {
+        let engine = Engine::with_tables(&[("Leases", "leaseKey")]);
+        let client = client_whose_first_write(&engine, move |_, _, _| error(400, code));
+        let acquired = Store::new(&client).leases("Leases").acquire("leader", "me", LeaseTerms::default()).await;
+        assert!(matches!(acquired, Err(Error::Failed(Failure::Rejected { .. }))), "{code}: {acquired:?}");
+    }
 }

@@ -418,9 +418,15 @@ impl Change {
         }
     }
 
+    /// Whether the answer to this send is still of use. Other sends are dropped.
+    #[must_use]
+    pub fn awaits(&self, id: SendId) -> bool {
+        self.exchange.as_ref().is_some_and(|exchange| exchange.is_in_flight(id))
+    }
+
     /// There is no such request: a burn that would be too long, or of a row that nobody has seen.
     pub fn cannot_be_made(&mut self, id: SendId, now: Now, draw: Draw<'_>) {
-        if !self.exchange.as_ref().is_some_and(|exchange| exchange.is_in_flight(id)) {
+        if !self.awaits(id) {
             return;
         }
         self.exchange = None;
@@ -439,7 +445,8 @@ impl Change {
         let Some(exchange) = self.exchange.as_mut().filter(|exchange| exchange.is_in_flight(id)) else { return };
         let is_write = !matches!(self.phase, Phase::Reading(_) | Phase::TakingTicket(..));
         self.cost.lost_answers += u32::from(is_write && matches!(answer.outcome, Outcome::Unknown | Outcome::Broken));
-        if answer.outcome == Outcome::Rejected {
+        // Of two rejected sends, the one counts that a copy may undo.
+        if answer.outcome == Outcome::Rejected && !self.rejected.0 {
             self.rejected = (answer.depends_on_data, answer.reasons.clone());
         }
         let around = &mut Around { now, policy: &self.policy, client };
@@ -567,6 +574,7 @@ impl Change {
         }
         self.rounds += 1;
         self.cost.attempts += 1;
+        self.rejected = (false, Vec::new());
         let why = if self.rounds == 1 { Why::First } else { Why::Conflict };
         Ok(Exchange::new(Kind::Write, now.at + pause, why))
     }

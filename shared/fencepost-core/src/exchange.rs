@@ -216,7 +216,7 @@ impl Exchange {
     pub fn handed_over(&mut self, id: SendId, now: Now) {
         let flight = self.flights.iter_mut().find(|flight| flight.id == id);
         if let Some(after) = flight.and_then(|flight| flight.hedge_after.take()) {
-            self.due = Some(now.at + after);
+            self.due = Some(now.at.saturating_add(after));
         }
     }
 

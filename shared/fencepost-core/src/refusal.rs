@@ -137,9 +137,9 @@ impl RefusedStep<'_> {
         if !self.is_shown() {
             return true;
         }
-        // Such a row is in the way of a create all the same.
+        // Such a row is in the way of a create all the same, as long as it stays.
         if matches!((self.reason, self.step.role.base()), (Reason::Refused(Seen::Unreadable), Some(Base::NoRow(_)))) {
-            return false;
+            return self.step.rules.rows_may_vanish || self.step.rules.values_may_end;
         }
         let sent = match self.step.role {
             Role::Writes(sent) => sent,

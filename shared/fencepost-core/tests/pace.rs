@@ -312,3 +312,33 @@ fn a_burn_that_cannot_be_made_is_not_counted() {
     assert_eq!((play.change.rounds(), play.change.take_cost()), (1, Cost::default()));
     assert!(matches!(play.tells(), Told::Failed(Fault::Unknown(Cause::Send(_)))));
 }
+
+#[test]
+fn a_client_that_hedges_after_the_longest_time_never_hedges() {
+    let mut play = Play::new(|policy| policy.hedge_after = Duration::MAX);
+    play.attempt(1, false);
+    let (first, _) = play.sends();
+    play.answer(&first, refused(2));
+    play.tells();
+    play.attempt(2, false);
+    play.sends();
+    assert_eq!(play.change.wake_at(), Some(Duration::MAX));
+}
+
+#[test]
+fn a_send_is_not_awaited_any_more_when_another_one_has_proved_the_outcome() {
+    let mut play = Play::new(|_| {});
+    play.attempt(1, false);
+    let (first, _) = play.sends();
+    play.answer(&first, refused(2));
+    play.tells();
+    play.attempt(2, false);
+    let (late, _) = play.sends();
+    play.passes(millis(150));
+    let (hedge, _) = play.sends();
+    assert!(play.change.awaits(late.id) && play.change.awaits(hedge.id));
+    play.answer(&hedge, refused(2));
+    let (burn, what) = play.sends();
+    assert!(matches!(what, What::Burn { .. }), "{what:?}");
+    assert!(play.change.awaits(burn.id) && !play.change.awaits(late.id));
+}

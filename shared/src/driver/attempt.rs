@@ -274,7 +274,10 @@ impl Driver<'_> {
         let was_remembered = sending.steps.first().is_some_and(|step| !attempt.rows[step.row].is_fresh);
         let before: Vec<_> = sending.steps.iter().map(|step| step.role.base()).collect();
         let plan = plan(attempt, &sending);
-        attempt.let_go_of_written_rows(&sending);
+        // The burn of an open attempt comes first, and is decided on again.
+        if !attempt.is_transaction || !attempt.attempts().is_doubtful() {
+            attempt.let_go_of_written_rows(&sending);
+        }
         attempt.change.attempt(plan, self.now(), &mut || self.sender.rng.next_u64());
         let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, Some(&sending))).await;
         let pending = match told {

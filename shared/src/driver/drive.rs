@@ -9,11 +9,11 @@ use super::send::{
 };
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::protocol::condition::{self, ConditionalWrite};
+use crate::protocol::condition;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{self, Row};
 use fencepost_core::{
-    Action, Answer, Base, Cause, Change, Fault, Leave, Now, Outcome, SeenRow, SendId, Terms, Told, What, WriteId,
+    Action, Answer, Cause, Change, Fault, Leave, Now, Outcome, Role, SeenRow, SendId, Terms, Told, What, WriteId,
 };
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
@@ -104,6 +104,8 @@ impl<'a> Driver<'a> {
                         let answer = self.hear(&flight, outcome, is_answered, work);
                         let (now, random) = (self.now(), &mut || sender.rng.next_u64());
                         change.answered(flight.leave.id, answer, now, &mut sender.state(), random);
+                        // The sends of a request whose outcome is proved are dropped: what they say is of no use.
+                        flights.retain(|flight| change.awaits(flight.leave.id));
                     }
                 }
             }
@@ -163,7 +165,10 @@ impl<'a> Driver<'a> {
                 Outcome::Broken => debug!(reason = %source, "connection broken"),
                 _ => {}
             }
-            if let (Outcome::Rejected, Work::Rows(_, Some(sending))) = (outcome, work) {
+            let is_judged = |sending: &Sending| sending.steps.iter().all(|step| step.role != Role::Repeats);
+            if let (Outcome::Rejected, Work::Rows(_, Some(sending))) = (outcome, work)
+                && is_judged(sending)
+            {
                 let is_exact = |at: usize| sending.steps.get(at).is_none_or(super::rows::Step::is_exact);
                 answer.depends_on_data = depends_on_the_data(&source, is_exact);
                 let why = |at| if is_reason(&source, at) { fencepost_core::Reason::Rejected } else { NO_REASON };
@@ -200,6 +205,12 @@ impl<'a> Driver<'a> {
                 let ((Shown::Row(item), None) | (_, Some(Reason::Refused(item)))) = (shown, reasons.into_iter().next())
                 else {
                     return answer;
+                };
+                // The answer to a put shows no row.
+                let item = if outcome == Outcome::Refused {
+                    item
+                } else {
+                    item.or(tombstone(&rows[*row], &flight.leave, &flight.what))
                 };
                 let judged = seen(rows, *row, item.as_ref());
                 if outcome == Outcome::Refused {
@@ -298,9 +309,12 @@ fn make<'s>(
             let write = condition::take_ticket(address.key.clone(), &layout.names, *incarnation);
             Box::pin(async move { sender.write(&address.table, write, leave).await })
         }
-        (Work::Rows(rows, _), What::Burn { row, sent, others, tombstone }) => {
-            let write = burn(sender, &rows[*row], refused_by, sent, others, *tombstone)?;
-            let address = &rows[*row].address;
+        (Work::Rows(rows, _), What::Burn { row, sent, others, .. }) => {
+            let KnownRow { address, layout, known, .. } = &rows[*row];
+            let write = match tombstone(&rows[*row], &leave, what) {
+                Some(item) => condition::put_if_absent(layout, item),
+                None => condition::burn(address.key.clone(), layout, sent, others, refused_by.or(known.row()))?,
+            };
             Box::pin(async move { sender.write(&address.table, write, leave).await })
         }
         _ => return None,
@@ -342,22 +356,10 @@ fn attempt<'s>(
     })
 }
 
-/// The write that keeps any further copy of this one from being applied.
-fn burn(
-    sender: &Sender,
-    KnownRow { address, layout, known, retention, .. }: &KnownRow,
-    refused_by: Option<&Row>,
-    sent: &fencepost_core::SentWrite,
-    others: &[WriteId],
-    tombstone: Option<WriteId>,
-) -> Option<ConditionalWrite> {
-    match (sent.on, tombstone) {
-        (Base::NoRow(_), Some(id)) => {
-            let item = row::tombstone(layout, &address.key, id, sender.clock.now() + *retention);
-            Some(condition::put_if_absent(layout, item))
-        }
-        _ => condition::burn(address.key.clone(), layout, sent, others, refused_by.or(known.row())),
-    }
+/// The tombstone that a burn leaves on a free key. It is the same for all sends of the burn.
+fn tombstone(KnownRow { address, layout, retention, .. }: &KnownRow, leave: &Leave, what: &What) -> Option<Attributes> {
+    let What::Burn { tombstone: Some(id), .. } = what else { return None };
+    Some(row::tombstone(layout, &address.key, *id, leave.leave_by? + *retention))
 }
 
 /// A change that only reads.

@@ -8,7 +8,7 @@ use crate::error::Failure;
 use crate::layout::Layout;
 use crate::protocol::condition::Action;
 use crate::protocol::item::Attributes;
-use crate::protocol::row;
+use crate::protocol::row::{self, Row};
 use fencepost_core::{Base, Incarnation, Role};
 use std::collections::BTreeSet;
 use tracing::debug;
@@ -28,6 +28,14 @@ impl Step {
 }
 
 impl Attempt {
+    /// Notes how far the line of writers at this row has come.
+    fn sees_line(&mut self, sending: &Sending, row: Option<&Row>) {
+        if let Some(row) = row.filter(|_| sending.contest == Contest::Line) {
+            let served = row.attributes.get(self.rows[0].layout.names.served).and_then(row::read_number);
+            self.change.served(served.unwrap_or(0));
+        }
+    }
+
     /// Learns a row as it was read or shown.
     pub(super) fn learn(&mut self, row: usize, known: Known) {
         let row = &mut self.rows[row];
@@ -58,12 +66,12 @@ impl Driver<'_> {
     ) -> Result<Vec<usize>, Failure> {
         let reasons = std::mem::take(&mut self.reasons);
         let mut behind = None;
-        let (mut taken, mut has_refused_edit) = (false, false);
+        let (mut taken, mut has_refused_edit, mut base_of_burned) = (false, false, None);
         let mut unread = BTreeSet::new();
         for ((step, reason), before) in sending.steps.iter().zip(reasons).zip(before) {
             match reason {
                 // The burn has shown the row as it is now.
-                _ if burned == Some(step.row) => {}
+                _ if burned == Some(step.row) => base_of_burned = *before,
                 Reason::Refused(item) => {
                     debug!(step = attempt.rows[step.row].name, "refused");
                     if matches!(step.role, Role::Requires(_)) {
@@ -77,12 +85,7 @@ impl Driver<'_> {
                         known => known?,
                     };
                     let now_at = known.row().map(|row| row.at.version);
-                    if let Some(row) = known.row()
-                        && sending.contest == Contest::Line
-                    {
-                        let served = row.attributes.get(layout.names.served).and_then(row::read_number);
-                        attempt.change.served(served.unwrap_or(0));
-                    }
+                    attempt.sees_line(sending, known.row());
                     let conditions = step.refused_conditions(layout, &attempt.rows[step.row].known, &known);
                     attempt.learn(step.row, known);
                     if let Some(conditions) = conditions {
@@ -110,7 +113,13 @@ impl Driver<'_> {
             }
         }
         if let Some((row, item)) = self.shown.pop().filter(|(row, _)| burned == Some(*row)) {
-            let known = readable(attempt.rows[row].layout, item, unseen)?;
+            let layout = attempt.rows[row].layout;
+            let known = readable(layout, item, unseen)?;
+            // Where a single row was burned, others may have been first all the same.
+            if let (Some(Base::Row { version, .. }), false) = (base_of_burned, attempt.is_transaction) {
+                behind = Some(known.row().map_or(0, |row| row.at.version.get().saturating_sub(version.get())));
+                attempt.sees_line(sending, known.row());
+            }
             attempt.learn(row, known);
         }
         if has_refused_edit {

@@ -47,6 +47,7 @@ impl RawTable {
         let key = &attempt.rows[0].address.key;
         let row = match shown {
             // The edit was applied. Only the item is not known.
+            None if attempt.rows[0].known.row().is_some() => attempt.rows[0].known.row().cloned(),
             None if self.layout.demands_values() => {
                 (self.observe(key, call).await).map_err(|failure| Failure::OutcomeUnknown { source: failure.into() })?
             }

@@ -46,6 +46,9 @@ pub(crate) struct Sender {
     pub(crate) rng: Rng,
 }
 
+/// The replacement for a time that no clock can hold: 30 years.
+const FAR_AWAY: Duration = Duration::from_hours(30 * 365 * 24);
+
 /// How one send ended, and whether the service said anything.
 pub(crate) type Ended = (SendOutcome, bool);
 
@@ -91,7 +94,7 @@ impl Sender {
 
     /// The moment at this time of a change.
     pub(crate) fn moment(&self, at: Duration) -> Instant {
-        self.began + at
+        self.began.checked_add(at).unwrap_or_else(|| self.began + FAR_AWAY)
     }
 
     pub(crate) async fn read(&self, table: &str, key: Attributes, leave: Leave) -> Ended {
