@@ -157,6 +157,7 @@ impl Attempt {
         mut decide: impl FnMut(&mut Attempt) -> Result<Next<A>, Failure>,
     ) -> Result<Done<A>, Failure> {
         let mut driver = Driver::new(sender, call, self.is_transaction);
+        driver.began = self.moment.wall;
         // The answers of the attempts that may still be applied.
         let mut earlier: Vec<(WriteId, A)> = Vec::new();
         let mut then = Then::Decide;

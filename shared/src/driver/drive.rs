@@ -18,6 +18,7 @@ use fencepost_core::{
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
+use std::time::SystemTime;
 use tokio::time::sleep_until;
 use tracing::instrument::Instrument;
 use tracing::{Span, debug};
@@ -39,6 +40,8 @@ pub(crate) struct Driver<'a> {
     page: Option<ReadRows>,
     /// Whether it reads with `BatchGetItem` alone, also a single row.
     reads_batches: bool,
+    /// When the change began, by the wall clock. Tombstones are kept from then on.
+    pub(super) began: SystemTime,
 }
 
 /// What the machine may ask for.
@@ -63,7 +66,17 @@ struct Flight<'s> {
 
 impl<'a> Driver<'a> {
     pub(crate) fn new(sender: &'a Sender, call: &'a Call, reads_batches: bool) -> Self {
-        Driver { sender, call, sources: Vec::new(), shown: Vec::new(), reasons: Vec::new(), page: None, reads_batches }
+        let began = SystemTime::UNIX_EPOCH;
+        Driver {
+            sender,
+            call,
+            sources: Vec::new(),
+            shown: Vec::new(),
+            reasons: Vec::new(),
+            page: None,
+            reads_batches,
+            began,
+        }
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -149,7 +162,7 @@ impl<'a> Driver<'a> {
     where
         'a: 'w,
     {
-        make(self.sender, work, leave, what, self.refused_by(work, what).as_ref(), self.reads_batches)
+        make(self.sender, work, leave, what, self.refused_by(work, what).as_ref(), self.reads_batches, self.began)
     }
 
     /// What an answer says to the machine. The rows and the error in it stay here.
@@ -210,7 +223,7 @@ impl<'a> Driver<'a> {
                 let item = if outcome == Outcome::Refused {
                     item
                 } else {
-                    item.or(tombstone(&rows[*row], &flight.leave, &flight.what))
+                    item.or(tombstone(&rows[*row], &flight.what, self.began))
                 };
                 let judged = seen(rows, *row, item.as_ref());
                 if outcome == Outcome::Refused {
@@ -288,6 +301,7 @@ fn make<'s>(
     what: &What,
     refused_by: Option<&Row>,
     reads_batches: bool,
+    began: SystemTime,
 ) -> Option<Boxed<'s>> {
     Some(match (work, what) {
         (Work::Page(read), _) => read(leave),
@@ -311,7 +325,7 @@ fn make<'s>(
         }
         (Work::Rows(rows, _), What::Burn { row, sent, others, .. }) => {
             let KnownRow { address, layout, known, .. } = &rows[*row];
-            let write = match tombstone(&rows[*row], &leave, what) {
+            let write = match tombstone(&rows[*row], what, began) {
                 Some(item) => condition::put_if_absent(layout, item),
                 None => condition::burn(address.key.clone(), layout, sent, others, refused_by.or(known.row()))?,
             };
@@ -357,9 +371,13 @@ fn attempt<'s>(
 }
 
 /// The tombstone that a burn leaves on a free key. It is the same for all sends of the burn.
-fn tombstone(KnownRow { address, layout, retention, .. }: &KnownRow, leave: &Leave, what: &What) -> Option<Attributes> {
+fn tombstone(
+    KnownRow { address, layout, retention, .. }: &KnownRow,
+    what: &What,
+    began: SystemTime,
+) -> Option<Attributes> {
     let What::Burn { tombstone: Some(id), .. } = what else { return None };
-    Some(row::tombstone(layout, &address.key, *id, leave.leave_by? + *retention))
+    Some(row::tombstone(layout, &address.key, *id, began + *retention))
 }
 
 /// A change that only reads.
