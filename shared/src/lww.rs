@@ -9,9 +9,8 @@
 //! arrives twice, meets its own result or a newer instance. Both leave the row correct.
 
 use crate::call::Call;
-use crate::driver::attempt::{Applied, Attempt, Done, Next};
+use crate::driver::attempt::{Attempt, Done, refusing_row};
 use crate::driver::read_one;
-use crate::driver::rows::{KnownRow, Sending};
 use crate::driver::send::Address;
 use crate::error::{Failure, Source};
 use crate::layout::Deletes;
@@ -229,21 +228,14 @@ impl<T: LwwRecord> LwwTable<T> {
     async fn put(&self, write: ConditionalWrite) -> Result<Put<T>, Failure> {
         let (sender, call) = (self.table.sender(), self.table.call());
         let address = Address { table: self.table.raw.name.clone(), key: Attributes::new() };
-        let row = KnownRow::new(String::new(), address, Table::<T>::LAYOUT);
-        let mut attempt = Attempt::new(vec![row], false, sender, &call);
-        let done = attempt.decided(sender, &call, |attempt| {
-            let Some(refused) = attempt.refused_by_row(Stored::read) else {
-                return Ok(Next::Send(Sending::repeating(write.clone()), None));
-            };
-            let (stored, pending) = refused?;
-            debug!(order = stored.order_key.order, name = stored.order_key.name, "refused by what stands there");
-            Ok(Next::Answer(Some((stored, pending))))
-        });
-        match done.await? {
-            Done::Applied(Applied { shown, .. }) => Ok(Put::Applied(shown)),
-            Done::Answered(Some((stored, pending))) => Ok(Put::Refused(stored, pending)),
-            Done::Answered(None) => Err(corrupt("nothing was decided")),
-        }
+        let mut attempt = Attempt::of_one(address, Table::<T>::LAYOUT, sender, &call);
+        let refused = match attempt.repeated(sender, &call, &write, Stored::read).await? {
+            Done::Applied(applied) => return Ok(Put::Applied(applied.shown)),
+            Done::Answered(refused) => refused,
+        };
+        let (stored, pending) = refusing_row(refused)?;
+        debug!(order = stored.order_key.order, name = stored.order_key.name, "refused by what stands there");
+        Ok(Put::Refused(stored, pending))
     }
 }
 

@@ -22,7 +22,7 @@ use super::time::{Draw, Now};
 use super::version::{Incarnation, ItemVersion};
 use std::collections::BTreeSet;
 use std::mem;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The time in which all sends of one change leave, counted from the start of the change. A signature lives for 5
 /// minutes from its date; a clock may be ahead by almost as much. So all copies are gone 14 minutes after the start.
@@ -82,8 +82,8 @@ pub enum What {
         sent: SentWrite,
         /// Earlier attempts, which the same row would remember.
         others: Vec<WriteId>,
-        /// The id of the tombstone, if the burn takes a free key.
-        tombstone: Option<WriteId>,
+        /// The id of the tombstone and the time from which it is kept, if the burn takes a free key.
+        tombstone: Option<(WriteId, SystemTime)>,
     },
     /// Take a ticket from the line at this row.
     Ticket {
@@ -193,8 +193,8 @@ pub struct Change {
     phase: Phase,
     exchange: Option<Exchange>,
     told: Option<Told>,
-    /// What is known of the last rejected send: whether it depends on the data, and why each step was rejected.
-    rejected: (bool, Vec<Reason>),
+    /// The send of the attempt that was rejected because of the stored data, and why each step was.
+    rejected: Option<(SendId, Vec<Reason>)>,
     cost: Cost,
 }
 
@@ -228,7 +228,7 @@ struct Refused {
 struct Burning {
     row: usize,
     sent: SentWrite,
-    tombstone: Option<WriteId>,
+    tombstone: Option<(WriteId, SystemTime)>,
     /// The writes to burn instead if there is no burn of this one.
     or: Vec<(usize, SentWrite)>,
     then: Then,
@@ -275,7 +275,7 @@ impl Change {
             phase: Phase::Deciding,
             exchange: None,
             told: None,
-            rejected: (false, Vec::new()),
+            rejected: None,
             cost: Cost::default(),
         }
     }
@@ -312,8 +312,7 @@ impl Change {
     /// Reads these rows. Those left out by an answer are asked for again.
     pub fn read(&mut self, rows: Vec<usize>, now: Now) {
         if rows.is_empty() {
-            self.read_all(now);
-            return;
+            return self.has_read_all();
         }
         self.begin_reading(Reading { left: rows, batches: 0, seen: Vec::new(), after_loss: None }, now.at);
     }
@@ -355,12 +354,8 @@ impl Change {
         let next = if self.attempts.check_remembered().is_ok() { self.attempts.take_one_beside(&[]) } else { None };
         match next {
             Some(open) => self.burn(open.writes(), Then::GiveUp, now, draw),
-            None => self.given_up(),
+            None => self.tell(Told::GivenUp { is_doubtful: self.attempts.is_doubtful() }),
         }
-    }
-
-    fn given_up(&mut self) {
-        self.tell(Told::GivenUp { is_doubtful: self.attempts.is_doubtful() });
     }
 
     /// When it wants to be polled again, if nothing happens before.
@@ -445,14 +440,11 @@ impl Change {
         let Some(exchange) = self.exchange.as_mut().filter(|exchange| exchange.is_in_flight(id)) else { return };
         let is_write = !matches!(self.phase, Phase::Reading(_) | Phase::TakingTicket(..));
         self.cost.lost_answers += u32::from(is_write && matches!(answer.outcome, Outcome::Unknown | Outcome::Broken));
-        // Of two rejected sends, the one counts that a copy may undo.
-        if answer.outcome == Outcome::Rejected && !self.rejected.0 {
-            self.rejected = (answer.depends_on_data, answer.reasons.clone());
+        if answer.outcome == Outcome::Rejected && answer.depends_on_data {
+            self.rejected = Some((id, answer.reasons.clone()));
         }
         let around = &mut Around { now, policy: &self.policy, client };
-        if let Some(end) =
-            exchange.answered(id, answer.outcome, answer.is_answered, answer.depends_on_data, draw, around)
-        {
+        if let Some(end) = exchange.answered(id, answer.outcome, answer.is_answered, draw, around) {
             self.ended(end, answer, now, draw);
         }
     }
@@ -468,13 +460,13 @@ impl Change {
         match mem::replace(&mut self.phase, Phase::Deciding) {
             Phase::Deciding | Phase::Waiting(_) => {}
             Phase::Reading(reading) => self.has_read(reading, end, answer.rows, now, draw),
-            Phase::TakingTicket(plan, ..) => match (end, fault_of_read(end)) {
+            Phase::TakingTicket(plan, ..) => match fault_of_read(end) {
                 // Without the permission to take one, it waits as if there were no line.
-                (End::Applied | End::Refused { .. } | End::Rejected { .. }, _) | (_, None) => {
+                None | Some(Fault::Rejected(_)) => {
                     self.line.ticket = answer.ticket;
                     self.send(plan, now, draw);
                 }
-                (_, Some(fault)) => self.fail(fault),
+                Some(fault) => self.fail(fault),
             },
             Phase::Attempting(plan, _) => self.has_attempted(plan, end, answer, now, draw),
             Phase::Burning(burning) => self.has_burned(burning, end, &answer, now, draw),
@@ -513,11 +505,11 @@ impl Change {
                 self.conclude(&refused, Some(pending), after(verdict, at_last(true)), None, now, draw);
             }
             (None, Some(fault)) => self.fail(fault),
-            (None, None) => self.read_all(now),
+            (None, None) => self.has_read_all(),
         }
     }
 
-    fn read_all(&mut self, _: Now) {
+    fn has_read_all(&mut self) {
         match (self.attempts.landed, self.attempts.check_remembered()) {
             (None, Err(fault)) => self.fail(fault),
             (None, Ok(())) => self.tell(Told::Read),
@@ -574,7 +566,7 @@ impl Change {
         }
         self.rounds += 1;
         self.cost.attempts += 1;
-        self.rejected = (false, Vec::new());
+        self.rejected = None;
         let why = if self.rounds == 1 { Why::First } else { Why::Conflict };
         Ok(Exchange::new(Kind::Write, now.at + pause, why))
     }
@@ -593,6 +585,8 @@ impl Change {
                 if plan.steps.iter().any(|step| step.role == Role::Repeats) {
                     return self.tell(Told::Refused { pending });
                 }
+                // A copy of a rejected send may have been applied before this one was refused.
+                let pending = pending.or(self.rejected.as_ref().map(|(by, _)| Cause::Send(*by)));
                 self.settle(Refused { plan, reasons: answer.reasons }, pending, now, draw);
             }
             End::Rejected { pending: Some(cause), .. } => self.fail(Fault::Unknown(cause)),
@@ -609,18 +603,15 @@ impl Change {
     /// A rejected attempt was not applied. Where the stored data is the reason, a copy of it may be when the data are
     /// others, so it is burned, or the attempt that takes its place excludes it.
     fn has_been_rejected(&mut self, by: SendId, plan: &Plan, now: Now, draw: Draw<'_>) {
-        let (depends_on_data, reasons) = mem::take(&mut self.rejected);
+        let Some((_, reasons)) = self.rejected.take() else {
+            return if plan.gives_way { self.tell(Told::GaveWay) } else { self.fail(Fault::Rejected(by)) };
+        };
         if plan.gives_way {
             let steps = plan.steps.iter().map(|step| RefusedStep { step: *step, reason: &Reason::None });
-            let steps: Vec<_> = steps.filter(|_| depends_on_data).collect();
-            let next = WriteId::from_random(draw());
-            return match if steps.is_empty() { Ok(()) } else { self.attempts.leave_open(&steps, next) } {
+            return match self.attempts.leave_open(&steps.collect::<Vec<_>>(), WriteId::from_random(draw())) {
                 Ok(()) => self.tell(Told::GaveWay),
                 Err(fault) => self.fail(fault),
             };
-        }
-        if !depends_on_data {
-            return self.fail(Fault::Rejected(by));
         }
         let is_reason = |at: usize| reasons.get(at).is_some_and(|reason| *reason == Reason::Rejected);
         let writes =
@@ -711,7 +702,7 @@ impl Change {
             return self.after_burn(then, Burned::Impossible, now, draw);
         }
         let (row, sent) = writes.remove(0);
-        let tombstone = matches!(sent.on, Base::NoRow(_)).then(|| WriteId::from_random(draw()));
+        let tombstone = matches!(sent.on, Base::NoRow(_)).then(|| (WriteId::from_random(draw()), now.wall));
         match self.begin_round(now, draw) {
             Ok(exchange) => {
                 self.phase = Phase::Burning(Burning { row, sent, tombstone, or: writes, then });

@@ -126,8 +126,6 @@ pub(crate) struct Exchange {
     pending: Option<SendId>,
     not_now: Option<SendId>,
     rejected: Option<SendId>,
-    /// A rejected send of which a copy may be applied when the stored data are others.
-    rejected_for_now: Option<SendId>,
     mismatches: u32,
     signed_again: bool,
 }
@@ -162,7 +160,6 @@ impl Exchange {
             pending: None,
             not_now: None,
             rejected: None,
-            rejected_for_now: None,
             mismatches: 0,
             signed_again: false,
         }
@@ -221,13 +218,11 @@ impl Exchange {
     }
 
     /// A send ended. A send that is not in flight is ignored. `is_answered`: the service said something.
-    /// `depends_on_data`: if it was rejected, the stored data was the reason.
     pub fn answered(
         &mut self,
         id: SendId,
         outcome: Outcome,
         is_answered: bool,
-        depends_on_data: bool,
         draw: Draw<'_>,
         Around { now, client, .. }: &mut Around<'_>,
     ) -> Option<End> {
@@ -245,24 +240,19 @@ impl Exchange {
             Outcome::Refused => {
                 client.not_throttled(self.patience.is_throttled());
                 let unanswered = || Cause::Said("another send is not answered yet");
-                let pending = self.pending.or(self.rejected_for_now).map(Cause::Send);
-                let pending = pending.or_else(|| (!self.flights.is_empty()).then(unanswered));
+                let pending = self.pending.map(Cause::Send).or_else(|| (!self.flights.is_empty()).then(unanswered));
                 return Some(End::Refused { pending, round_trip: took });
             }
             Outcome::NotApplied { throttled } => {
                 self.patience.not_now(throttled);
                 self.not_now = Some(id);
             }
-            Outcome::Expired if flight.was_signed_again => self.rejected = Some(id),
-            Outcome::Expired => {
+            Outcome::Expired if !flight.was_signed_again => {
                 self.signed_again = true;
                 self.patience.not_applied();
                 self.not_now = Some(id);
             }
-            Outcome::Rejected => {
-                self.rejected = Some(id);
-                self.rejected_for_now = depends_on_data.then_some(id).or(self.rejected_for_now);
-            }
+            Outcome::Rejected | Outcome::Expired => self.rejected = Some(id),
             Outcome::Unknown => {
                 self.patience.lost();
                 self.pending = Some(id);

@@ -342,3 +342,38 @@ fn a_send_is_not_awaited_any_more_when_another_one_has_proved_the_outcome() {
     assert!(matches!(what, What::Burn { .. }), "{what:?}");
     assert!(play.change.awaits(burn.id) && !play.change.awaits(late.id));
 }
+
+#[test]
+fn a_signature_that_is_refused_is_made_again_once() {
+    let mut play = Play::new(|_| {});
+    play.attempt(1, false);
+    let (first, _) = play.sends();
+    play.answer(&first, Answer::of(Outcome::Expired, true));
+    play.passes(millis(20));
+    let (again, _) = play.sends();
+    assert_eq!(again.why, Why::After(Outcome::Expired));
+    play.answer(&again, Answer::of(Outcome::Expired, true));
+    assert_eq!(play.tells(), Told::Failed(Fault::Rejected(again.id)));
+}
+
+#[test]
+fn an_attempt_is_burned_where_the_stored_data_rejected_it_beginning_with_a_row_that_was_no_reason() {
+    for (depends_on_data, burned) in [(true, Some(1)), (false, None)] {
+        let mut play = Play::new(|_| {});
+        let on = Base::Row { version: version(1), window: 2, incarnation: ROW };
+        let role = Role::Writes(SentWrite::new(RULES, play.change.attempts().id, None, on));
+        let step = |row| Step { row, role, rules: RULES, is_named_by_client: false };
+        let plan = Plan { steps: vec![step(0), step(1)], lines_up_at: None, gives_way: false, is_transaction: true };
+        let now = play.now();
+        play.change.attempt(plan, now, &mut || 5);
+        let (leave, what) = play.sends();
+        assert_eq!(what, What::Attempt { serve: None, token: Some([5, 5]) });
+        let mut answer = Answer::of(Outcome::Rejected, true);
+        (answer.depends_on_data, answer.reasons) = (depends_on_data, vec![Reason::Rejected, Reason::None]);
+        play.answer(&leave, answer);
+        match burned {
+            Some(row) => assert!(matches!(play.sends().1, What::Burn { row: of, .. } if of == row)),
+            None => assert_eq!(play.tells(), Told::Failed(Fault::Rejected(leave.id))),
+        }
+    }
+}

@@ -361,7 +361,7 @@ impl World {
             What::Burn { .. } if self.random.u8(..20) == 0 => return None,
             What::Burn { row, sent, others, tombstone } => {
                 self.played.burns += 1;
-                let id = tombstone.unwrap_or(sent.id);
+                let id = tombstone.map_or(sent.id, |(id, _)| id);
                 let role = Role::Writes(SentWrite { id, ..*sent });
                 let step = Step { row: *row, role, rules: RULES, is_named_by_client: false };
                 Request::Burn(Write { step, forgets: Vec::new(), burns: others.clone(), leaves: true })

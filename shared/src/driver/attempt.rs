@@ -3,11 +3,13 @@
 use super::drive::{Driver, Work};
 use super::rows::{Contest, Known, KnownRow, Sending, Step};
 use super::seen_rows::{SeenRows, heap_of_attributes};
-use super::send::Sender;
+use super::send::{Address, Sender};
 use crate::call::Call;
 use crate::error::{Failure, Source};
+use crate::layout::Layout;
+use crate::protocol::condition::ConditionalWrite;
 use crate::protocol::item::Attributes;
-use fencepost_core::{Attempts, Change, ItemVersion, MOST_OPEN, Now, Plan, Told, WriteId};
+use fencepost_core::{Attempts, Change, ItemVersion, MOST_OPEN, Now, Plan, Terms, Told, WriteId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
@@ -46,10 +48,19 @@ pub(crate) struct Last {
 }
 
 /// What refused an attempt, with its pending send. `None` before the first attempt.
-pub(crate) type RefusedBy<T> = Option<Result<(T, Option<Source>), Failure>>;
+pub(crate) type RefusedBy<T> = Option<Result<(Option<T>, Option<Source>), Failure>>;
 
-/// What follows a decision. `A` becomes the answer of the change.
-pub(crate) enum Next<A> {
+/// The row that refused a write which no key without a row refuses.
+pub(crate) fn refusing_row<T>(refused: (Option<T>, Option<Source>)) -> Result<(T, Option<Source>), Failure> {
+    match refused {
+        (Some(row), pending) => Ok((row, pending)),
+        (None, Some(source)) => Err(Failure::OutcomeUnknown { source }),
+        (None, None) => Err(Failure::CorruptItem { reason: "a write was refused where no row is".to_owned() }),
+    }
+}
+
+/// What follows a decision. `A` answers the change without a write, `W` if the write is applied.
+pub(crate) enum Next<A, W> {
     /// Nothing is written.
     Answer(A),
     /// Read these rows, and decide again.
@@ -57,21 +68,21 @@ pub(crate) enum Next<A> {
     /// Wait for a part of this time, and decide again.
     Wait(Duration),
     /// Send these steps. If they are not applied, decide again.
-    Send(Sending, A),
+    Send(Sending, W),
 }
 
 /// A change that did not fail.
-pub(crate) enum Done<A> {
+pub(crate) enum Done<A, W> {
     /// It was answered without a write.
     Answered(A),
     /// An attempt was applied.
-    Applied(Applied<A>),
+    Applied(Applied<W>),
 }
 
 /// An attempt that was applied.
-pub(crate) struct Applied<A> {
+pub(crate) struct Applied<W> {
     /// Its answer.
-    pub answer: A,
+    pub answer: W,
     /// The state that it left, if it has one step with an id.
     pub at: Option<ItemVersion>,
     /// The row that shows it, if the last answer holds one.
@@ -81,8 +92,12 @@ pub(crate) struct Applied<A> {
 /// What the driver says after a read, a wait or an attempt.
 pub(super) enum Then {
     Decide,
-    Applied { at: Option<ItemVersion>, shown: Option<Attributes> },
-    Earlier { id: WriteId, at: ItemVersion, shown: Option<Attributes> },
+    /// The attempt with this id was applied, the last one or an earlier one.
+    Applied {
+        id: WriteId,
+        at: Option<ItemVersion>,
+        shown: Option<Attributes>,
+    },
     Failed(Failure),
 }
 
@@ -90,7 +105,7 @@ impl Attempt {
     /// A change of these rows. All its sends have one window.
     pub(crate) fn new(rows: Vec<KnownRow>, is_transaction: bool, sender: &Sender, call: &Call) -> Self {
         let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
-        let terms = Driver::terms(sender, relies_on_token);
+        let terms = Terms { policy: sender.policy, relies_on_token };
         let now = sender.now(call.deadline().remaining());
         Attempt {
             rows,
@@ -104,6 +119,11 @@ impl Attempt {
             moment: now,
             is_transaction,
         }
+    }
+
+    /// A change of one row of which nothing is known yet, sent as a write of its own.
+    pub(crate) fn of_one(address: Address, layout: &'static Layout, sender: &Sender, call: &Call) -> Self {
+        Attempt::new(vec![KnownRow::new(String::new(), address, layout)], false, sender, call)
     }
 
     /// The id of this attempt, and those that it excludes.
@@ -128,7 +148,7 @@ impl Attempt {
 
     /// What refused the last attempt, which [repeats](fencepost_core::Role::Repeats), with its pending send. `None` before
     /// the first. While a send is pending, something unreadable means `OutcomeUnknown`.
-    pub(crate) fn refused_by<T>(&mut self, read: impl Fn(&Attributes) -> Result<T, Failure>) -> RefusedBy<Option<T>> {
+    pub(crate) fn refused_by<T>(&mut self, read: impl Fn(&Attributes) -> Result<T, Failure>) -> RefusedBy<T> {
         let Last { pending, .. } = self.last.take()?;
         let Known::Stored(item) = &self.rows[0].known else { return None };
         Some(match (item.as_ref().map(read).transpose(), pending) {
@@ -138,28 +158,36 @@ impl Attempt {
         })
     }
 
-    /// The same for a write that a key without a row does not refuse.
-    pub(crate) fn refused_by_row<T>(&mut self, read: impl Fn(&Attributes) -> Result<T, Failure>) -> RefusedBy<T> {
-        Some(self.refused_by(read)?.and_then(|read| match read {
-            (Some(row), pending) => Ok((row, pending)),
-            (None, Some(source)) => Err(Failure::OutcomeUnknown { source }),
-            (None, None) => Err(Failure::CorruptItem { reason: "a write was refused where no row is".to_owned() }),
-        }))
+    /// Sends one write that [repeats](fencepost_core::Role::Repeats). Returns what it shows, or what refused it, with the
+    /// pending send.
+    pub(crate) async fn repeated<T>(
+        &mut self,
+        sender: &Sender,
+        call: &Call,
+        write: &ConditionalWrite,
+        read: impl Fn(&Attributes) -> Result<T, Failure>,
+    ) -> Result<Done<(Option<T>, Option<Source>), ()>, Failure> {
+        let decided = self.decided(sender, call, |attempt| {
+            Ok(match attempt.refused_by(&read) {
+                None => Next::Send(Sending::repeating(write.clone()), ()),
+                Some(refused) => Next::Answer(refused?),
+            })
+        });
+        decided.await
     }
 
     /// Reads what the first decision needs, decides, sends the steps, and decides again until the change has an outcome.
     ///
     /// Every failure of a change passes here, because it may be untrue while an attempt is open.
-    pub(crate) async fn decided<A>(
+    pub(crate) async fn decided<A, W>(
         &mut self,
         sender: &Sender,
         call: &Call,
-        mut decide: impl FnMut(&mut Attempt) -> Result<Next<A>, Failure>,
-    ) -> Result<Done<A>, Failure> {
+        mut decide: impl FnMut(&mut Attempt) -> Result<Next<A, W>, Failure>,
+    ) -> Result<Done<A, W>, Failure> {
         let mut driver = Driver::new(sender, call, self.is_transaction);
-        driver.began = self.moment.wall;
-        // The answers of the attempts that may still be applied.
-        let mut earlier: Vec<(WriteId, A)> = Vec::new();
+        // The answers of the attempts that may have been applied.
+        let mut answers: Vec<(WriteId, W)> = Vec::new();
         let mut then = Then::Decide;
         loop {
             match then {
@@ -171,34 +199,27 @@ impl Attempt {
                     }
                 }
                 Then::Failed(failure) => return Err(driver.give_up(self, failure).await),
-                Then::Applied { .. } => return Err(lost_answer()),
-                Then::Earlier { id, at, shown } => {
-                    let answer = earlier.into_iter().find_map(|(of, answer)| (of == id).then_some(answer));
-                    let answer = answer.ok_or_else(lost_answer)?;
-                    return Ok(Done::Applied(Applied { answer, at: Some(at), shown }));
+                Then::Applied { id, at, shown } => {
+                    let answer = answers.into_iter().find_map(|(of, answer)| (of == id).then_some(answer));
+                    let answer = answer.ok_or_else(|| Failure::OutcomeUnknown { source: NO_ANSWER.into() })?;
+                    return Ok(Done::Applied(Applied { answer, at, shown }));
                 }
             }
             self.begin(driver.now());
             let next = decide(self);
-            call.count(self.change.take_cost());
+            driver.count(&mut self.change);
             then = match next {
                 Err(failure) => Then::Failed(failure),
                 Ok(Next::Answer(answer)) => return Ok(Done::Answered(answer)),
                 Ok(Next::Read(rows)) => driver.read(self, rows).await,
                 Ok(Next::Wait(bound)) => driver.wait(self, bound).await,
                 Ok(Next::Send(sending, answer)) => {
-                    let id = self.attempts().id;
-                    match driver.send(self, sending).await {
-                        Then::Applied { at, shown } => {
-                            return Ok(Done::Applied(Applied { answer, at, shown }));
-                        }
-                        then => {
-                            if self.attempts().is_open(id) {
-                                earlier.push((id, answer));
-                            }
-                            then
-                        }
+                    answers.push((self.attempts().id, answer));
+                    let then = driver.send(self, sending).await;
+                    if !matches!(then, Then::Applied { .. }) {
+                        answers.retain(|(id, _)| self.attempts().is_open(*id));
                     }
+                    then
                 }
             };
         }
@@ -244,9 +265,7 @@ impl Attempt {
     }
 }
 
-fn lost_answer() -> Failure {
-    Failure::OutcomeUnknown { source: "an earlier attempt was applied".into() }
-}
+const NO_ANSWER: &str = "an earlier attempt was applied";
 
 impl Driver<'_> {
     async fn read(&mut self, attempt: &mut Attempt, rows: Vec<usize>) -> Then {
@@ -272,8 +291,6 @@ impl Driver<'_> {
     }
 
     async fn send(&mut self, attempt: &mut Attempt, sending: Sending) -> Then {
-        let was_remembered = sending.steps.first().is_some_and(|step| !attempt.rows[step.row].is_fresh);
-        let before: Vec<_> = sending.steps.iter().map(|step| step.role.base()).collect();
         let plan = plan(attempt, &sending);
         // The burn of an open attempt comes first, and is decided on again.
         if !attempt.is_transaction || !attempt.attempts().is_doubtful() {
@@ -281,29 +298,28 @@ impl Driver<'_> {
         }
         attempt.change.attempt(plan, self.now(), &mut || self.sender.rng.next_u64());
         let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, Some(&sending))).await;
-        let pending = match told {
+        match told {
             Told::NotApplied { unseen, burned } => {
                 attempt.last = Some(Last { pending: None });
-                return match self.learn_refusal(attempt, &sending, &before, was_remembered, &unseen, burned) {
+                match self.learn_refusal(attempt, &sending, &unseen, burned) {
                     Ok(unread) => self.read(attempt, unread).await,
                     Err(failure) => Then::Failed(failure),
-                };
+                }
             }
             Told::GaveWay => {
                 attempt.last = Some(Last { pending: None });
-                return self.read(attempt, sending.steps.iter().map(|step| step.row).collect()).await;
+                self.read(attempt, sending.steps.iter().map(|step| step.row).collect()).await
             }
-            Told::Refused { pending } => pending,
+            Told::Refused { pending } => {
+                attempt.last = Some(Last { pending: pending.map(|cause| self.source(cause)) });
+                attempt.rows[sending.steps[0].row].known = Known::Stored(self.shown_of(&sending));
+                Then::Decide
+            }
             told => {
                 let shown = self.shown_of(&sending);
-                return self.then(&told, shown);
+                self.then(&told, shown)
             }
-        };
-        let pending = pending.map(|cause| self.source(cause));
-        attempt.last = Some(Last { pending });
-        let shown = self.shown_of(&sending);
-        attempt.rows[sending.steps[0].row].known = Known::Stored(shown);
-        Then::Decide
+        }
     }
 
     /// The row of a single step in the last answer.
@@ -315,8 +331,8 @@ impl Driver<'_> {
 
     fn then(&mut self, told: &Told, shown: Option<Attributes>) -> Then {
         match told {
-            Told::Applied { at, .. } => Then::Applied { at: *at, shown },
-            Told::Earlier { id, at } => Then::Earlier { id: *id, at: *at, shown },
+            Told::Applied { id, at } => Then::Applied { id: *id, at: *at, shown },
+            Told::Earlier { id, at } => Then::Applied { id: *id, at: Some(*at), shown },
             Told::Failed(fault) => Then::Failed(self.failure(*fault)),
             _ => Then::Decide,
         }

@@ -3,7 +3,7 @@
 //! Dropping its future at any await drops the sends in flight, and nothing that another change rests on: the state that
 //! changes share is written only between two awaits.
 
-use super::rows::{KnownRow, Sending};
+use super::rows::{KnownRow, Sending, Step};
 use super::send::{
     Address, Ended, ReadRows, Reason, SendOutcome, Sender, Shown, depends_on_the_data, is_reason, name, send_span, step,
 };
@@ -13,12 +13,11 @@ use crate::protocol::condition;
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{self, Row};
 use fencepost_core::{
-    Action, Answer, Cause, Change, Fault, Leave, Now, Outcome, Role, SeenRow, SendId, Terms, Told, What, WriteId,
+    Action, Answer, Cause, Change, Fault, Leave, Now, Outcome, Role, SendId, Terms, Told, What, WriteId,
 };
 use std::future::poll_fn;
 use std::pin::{Pin, pin};
 use std::task::Poll;
-use std::time::SystemTime;
 use tokio::time::sleep_until;
 use tracing::instrument::Instrument;
 use tracing::{Span, debug};
@@ -40,8 +39,6 @@ pub(crate) struct Driver<'a> {
     page: Option<ReadRows>,
     /// Whether it reads with `BatchGetItem` alone, also a single row.
     reads_batches: bool,
-    /// When the change began, by the wall clock. Tombstones are kept from then on.
-    pub(super) began: SystemTime,
 }
 
 /// What the machine may ask for.
@@ -55,6 +52,16 @@ pub(super) enum Work<'s> {
     Page(&'s (dyn Fn(Leave) -> Boxed<'s> + Sync)),
 }
 
+impl<'s> Work<'s> {
+    fn address(self, row: usize) -> Option<&'s Address> {
+        match self {
+            Work::Rows(rows, _) => rows.get(row).map(|row| &row.address),
+            Work::Addresses(rows) => rows.get(row),
+            Work::Page(_) => None,
+        }
+    }
+}
+
 /// A send in flight.
 struct Flight<'s> {
     leave: Leave,
@@ -66,25 +73,11 @@ struct Flight<'s> {
 
 impl<'a> Driver<'a> {
     pub(crate) fn new(sender: &'a Sender, call: &'a Call, reads_batches: bool) -> Self {
-        let began = SystemTime::UNIX_EPOCH;
-        Driver {
-            sender,
-            call,
-            sources: Vec::new(),
-            shown: Vec::new(),
-            reasons: Vec::new(),
-            page: None,
-            reads_batches,
-            began,
-        }
+        Driver { sender, call, sources: Vec::new(), shown: Vec::new(), reasons: Vec::new(), page: None, reads_batches }
     }
 
     pub(crate) fn now(&self) -> Now {
         self.sender.now(self.call.deadline().remaining())
-    }
-
-    pub(super) fn terms(sender: &Sender, relies_on_token: bool) -> Terms {
-        Terms { policy: sender.policy, relies_on_token }
     }
 
     /// Drives the change until it tells something. All sends in flight are dropped then.
@@ -158,11 +151,43 @@ impl<'a> Driver<'a> {
         .await
     }
 
+    /// The request that the machine asks for. `None` if there is none.
     fn make<'w>(&self, work: Work<'w>, leave: Leave, what: &What) -> Option<Boxed<'w>>
     where
         'a: 'w,
     {
-        make(self.sender, work, leave, what, self.refused_by(work, what).as_ref(), self.reads_batches, self.began)
+        let sender = self.sender;
+        Some(match (work, what) {
+            (Work::Page(read), _) => read(leave),
+            (work, What::Read(asked)) if !self.reads_batches => {
+                let Address { table, key } = work.address(*asked.first()?)?;
+                Box::pin(sender.read(table, key.clone(), leave))
+            }
+            (work, What::Read(asked)) => {
+                let asked = asked.iter().map(|&row| work.address(row).cloned()).collect::<Option<Vec<_>>>()?;
+                Box::pin(async move { sender.read_batch(&asked, leave).await })
+            }
+            (Work::Rows(rows, Some(sending)), What::Attempt { serve, token }) => {
+                attempt(sender, rows, sending, *serve, *token, leave)
+            }
+            (Work::Rows(rows, _), What::Ticket { row, incarnation }) => {
+                let KnownRow { address, layout, .. } = &rows[*row];
+                let write = condition::take_ticket(address.key.clone(), &layout.names, *incarnation);
+                Box::pin(sender.write(&address.table, write, leave))
+            }
+            (Work::Rows(rows, _), What::Burn { row, sent, others, .. }) => {
+                let KnownRow { address, layout, known, .. } = &rows[*row];
+                let write = if let Some(item) = tombstone(&rows[*row], what) {
+                    condition::put_if_absent(layout, item)
+                } else {
+                    let refused_by = self.refused_by(work, *row);
+                    let known = refused_by.as_ref().or(known.row());
+                    condition::burn(address.key.clone(), layout, sent, others, known)?
+                };
+                Box::pin(sender.write(&address.table, write, leave))
+            }
+            _ => return None,
+        })
     }
 
     /// What an answer says to the machine. The rows and the error in it stay here.
@@ -178,11 +203,11 @@ impl<'a> Driver<'a> {
                 Outcome::Broken => debug!(reason = %source, "connection broken"),
                 _ => {}
             }
-            let is_judged = |sending: &Sending| sending.steps.iter().all(|step| step.role != Role::Repeats);
-            if let (Outcome::Rejected, Work::Rows(_, Some(sending))) = (outcome, work)
-                && is_judged(sending)
+            if let (Outcome::Rejected, What::Attempt { .. }, Work::Rows(_, Some(sending))) =
+                (outcome, &flight.what, work)
+                && sending.steps.iter().all(|step| step.role != Role::Repeats)
             {
-                let is_exact = |at: usize| sending.steps.get(at).is_none_or(super::rows::Step::is_exact);
+                let is_exact = |at: usize| sending.steps.get(at).is_none_or(Step::is_exact);
                 answer.depends_on_data = depends_on_the_data(&source, is_exact);
                 let why = |at| if is_reason(&source, at) { fencepost_core::Reason::Rejected } else { NO_REASON };
                 answer.reasons = (0..sending.steps.len()).map(why).collect();
@@ -204,33 +229,30 @@ impl<'a> Driver<'a> {
                 answer.ticket = shown.and_then(|row| row.get(given).and_then(row::read_number));
             }
             (Work::Rows(rows, Some(sending)), What::Attempt { .. }, shown) => {
-                let judged = |(step, reason): (&super::rows::Step, &Reason)| rows[step.row].reason(&step.role, reason);
+                let judged = |(step, reason): (&Step, &Reason)| rows[step.row].reason(&step.role, reason);
                 if outcome == Outcome::Refused {
                     answer.reasons = sending.steps.iter().zip(&reasons).map(judged).collect();
                     self.reasons = reasons;
                 } else if let (Shown::Row(shown), [step]) = (shown, &*sending.steps) {
                     let shown = if rows[step.row].remembers_items { step.write.new_row(shown) } else { shown };
-                    answer.rows = vec![(step.row, seen(rows, step.row, shown.as_ref()))];
+                    answer.rows = vec![(step.row, rows[step.row].judged(shown.as_ref()))];
                     self.shown = vec![(step.row, shown)];
                 }
             }
-            (Work::Rows(rows, _), What::Burn { row, .. }, shown) => {
-                let ((Shown::Row(item), None) | (_, Some(Reason::Refused(item)))) = (shown, reasons.into_iter().next())
-                else {
-                    return answer;
+            (Work::Rows(rows, _), What::Burn { row, sent, .. }, shown) => {
+                let item = match (shown, reasons.into_iter().next()) {
+                    (_, Some(reason)) => {
+                        answer.reasons = vec![rows[*row].reason(&Role::Writes(*sent), &reason)];
+                        reason.into_item()
+                    }
+                    (Shown::Row(item), None) => {
+                        // The answer to a put shows no row.
+                        let item = item.or_else(|| tombstone(&rows[*row], &flight.what));
+                        answer.rows = vec![(*row, rows[*row].judged(item.as_ref()))];
+                        item
+                    }
+                    _ => return answer,
                 };
-                // The answer to a put shows no row.
-                let item = if outcome == Outcome::Refused {
-                    item
-                } else {
-                    item.or(tombstone(&rows[*row], &flight.what, self.began))
-                };
-                let judged = seen(rows, *row, item.as_ref());
-                if outcome == Outcome::Refused {
-                    answer.reasons = vec![fencepost_core::Reason::Refused(fencepost_core::Seen::Row(judged))];
-                } else {
-                    answer.rows = vec![(*row, judged)];
-                }
                 self.shown = vec![(*row, item)];
             }
             _ => {}
@@ -240,7 +262,7 @@ impl<'a> Driver<'a> {
 
     fn has_read(&mut self, work: Work<'_>, read: Vec<(usize, Option<Attributes>)>, answer: &mut Answer) {
         let judged = |row: usize, item: &Option<Attributes>| match work {
-            Work::Rows(rows, _) => seen(rows, row, item.as_ref()),
+            Work::Rows(rows, _) => rows[row].judged(item.as_ref()),
             Work::Addresses(_) | Work::Page(_) => None,
         };
         answer.rows = read.iter().map(|(row, item)| (*row, judged(*row, item))).collect();
@@ -251,14 +273,14 @@ impl<'a> Driver<'a> {
     }
 
     /// The row that refused the step which is to be burned.
-    fn refused_by(&self, work: Work<'_>, what: &What) -> Option<Row> {
-        let (Work::Rows(rows, Some(sending)), What::Burn { row, .. }) = (work, what) else { return None };
-        let place = sending.steps.iter().position(|step| step.row == *row)?;
+    fn refused_by(&self, work: Work<'_>, row: usize) -> Option<Row> {
+        let Work::Rows(rows, Some(sending)) = work else { return None };
+        let place = sending.steps.iter().position(|step| step.row == row)?;
         let Reason::Refused(Some(item)) = self.reasons.get(place)? else { return None };
-        Row::read(rows[*row].layout, item.clone()).ok()
+        Row::read(rows[row].layout, item.clone()).ok()
     }
 
-    fn count(&self, change: &mut Change) {
+    pub(super) fn count(&self, change: &mut Change) {
         self.call.count(change.take_cost());
     }
 
@@ -288,56 +310,6 @@ impl<'a> Driver<'a> {
 
 const VERSION_WENT_DOWN: &str = "its version went down";
 const NO_REASON: fencepost_core::Reason = fencepost_core::Reason::None;
-
-fn seen(rows: &[KnownRow], row: usize, item: Option<&Attributes>) -> Option<SeenRow> {
-    row::seen(rows[row].layout, item?)
-}
-
-/// The request that the machine asks for. `None` if there is none. `refused_by` is the row that has refused the attempt.
-fn make<'s>(
-    sender: &'s Sender,
-    work: Work<'s>,
-    leave: Leave,
-    what: &What,
-    refused_by: Option<&Row>,
-    reads_batches: bool,
-    began: SystemTime,
-) -> Option<Boxed<'s>> {
-    Some(match (work, what) {
-        (Work::Page(read), _) => read(leave),
-        (Work::Rows(rows, _), What::Read(asked)) if !reads_batches => read(sender, &rows[asked[0]].address, leave),
-        (Work::Addresses(rows), What::Read(asked)) if !reads_batches => read(sender, &rows[asked[0]], leave),
-        (Work::Rows(rows, _), What::Read(asked)) => {
-            let asked: Vec<_> = asked.iter().map(|&row| rows[row].address.clone()).collect();
-            Box::pin(async move { sender.read_batch(&asked, leave).await })
-        }
-        (Work::Addresses(rows), What::Read(asked)) => {
-            let asked: Vec<_> = asked.iter().map(|&row| rows[row].clone()).collect();
-            Box::pin(async move { sender.read_batch(&asked, leave).await })
-        }
-        (Work::Rows(rows, Some(sending)), What::Attempt { serve, token }) => {
-            attempt(sender, rows, sending, *serve, *token, leave)
-        }
-        (Work::Rows(rows, _), What::Ticket { row, incarnation }) => {
-            let KnownRow { address, layout, .. } = &rows[*row];
-            let write = condition::take_ticket(address.key.clone(), &layout.names, *incarnation);
-            Box::pin(async move { sender.write(&address.table, write, leave).await })
-        }
-        (Work::Rows(rows, _), What::Burn { row, sent, others, .. }) => {
-            let KnownRow { address, layout, known, .. } = &rows[*row];
-            let write = match tombstone(&rows[*row], what, began) {
-                Some(item) => condition::put_if_absent(layout, item),
-                None => condition::burn(address.key.clone(), layout, sent, others, refused_by.or(known.row()))?,
-            };
-            Box::pin(async move { sender.write(&address.table, write, leave).await })
-        }
-        _ => return None,
-    })
-}
-
-fn read<'s>(sender: &'s Sender, Address { table, key }: &'s Address, leave: Leave) -> Boxed<'s> {
-    Box::pin(sender.read(table, key.clone(), leave))
-}
 
 fn attempt<'s>(
     sender: &'s Sender,
@@ -370,23 +342,15 @@ fn attempt<'s>(
     })
 }
 
-/// The tombstone that a burn leaves on a free key. It is the same for all sends of the burn.
-fn tombstone(
-    KnownRow { address, layout, retention, .. }: &KnownRow,
-    what: &What,
-    began: SystemTime,
-) -> Option<Attributes> {
-    let What::Burn { tombstone: Some(id), .. } = what else { return None };
-    Some(row::tombstone(layout, &address.key, *id, began + *retention))
-}
-
-/// A change that only reads.
-fn reading(driver: &Driver<'_>) -> Change {
-    Change::new(Driver::terms(driver.sender, false), WriteId::from_random(0), driver.now())
+/// The tombstone that a burn leaves on a free key.
+fn tombstone(KnownRow { address, layout, retention, .. }: &KnownRow, what: &What) -> Option<Attributes> {
+    let What::Burn { tombstone: Some((id, at)), .. } = what else { return None };
+    Some(row::tombstone(layout, &address.key, *id, *at + *retention))
 }
 
 async fn read_all<'a: 'w, 'w>(driver: &mut Driver<'a>, rows: Vec<usize>, work: Work<'w>) -> Result<(), Failure> {
-    let mut change = reading(driver);
+    let terms = Terms { policy: driver.sender.policy, relies_on_token: false };
+    let mut change = Change::new(terms, WriteId::from_random(0), driver.now());
     change.read(rows, driver.now());
     match driver.drive(&mut change, work).await {
         Told::Failed(fault) => Err(driver.failure(fault)),

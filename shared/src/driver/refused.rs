@@ -54,24 +54,24 @@ impl Attempt {
 }
 
 impl Driver<'_> {
-    /// Gives the attempt the rows that refused its steps, which demanded the states `before`. Returns those to read.
+    /// Gives the attempt the rows that refused its steps. Returns those to read.
     pub(super) fn learn_refusal(
         &mut self,
         attempt: &mut Attempt,
         sending: &Sending,
-        before: &[Option<Base>],
-        was_remembered: bool,
         unseen: &BTreeSet<usize>,
         burned: Option<usize>,
     ) -> Result<Vec<usize>, Failure> {
         let reasons = std::mem::take(&mut self.reasons);
+        let was_remembered = sending.steps.first().is_some_and(|step| !attempt.rows[step.row].is_fresh);
         let mut behind = None;
         let (mut taken, mut has_refused_edit, mut base_of_burned) = (false, false, None);
         let mut unread = BTreeSet::new();
-        for ((step, reason), before) in sending.steps.iter().zip(reasons).zip(before) {
+        for (step, reason) in sending.steps.iter().zip(reasons) {
+            let demanded = step.role.base();
             match reason {
                 // The burn has shown the row as it is now.
-                _ if burned == Some(step.row) => base_of_burned = *before,
+                _ if burned == Some(step.row) => base_of_burned = demanded,
                 Reason::Refused(item) => {
                     debug!(step = attempt.rows[step.row].name, "refused");
                     if matches!(step.role, Role::Requires(_)) {
@@ -94,11 +94,11 @@ impl Driver<'_> {
                         has_refused_edit = true;
                         continue;
                     }
-                    match before {
+                    match demanded {
                         Some(Base::NoRow(_)) => taken |= step.is_write(),
                         Some(Base::Row { version, window, .. }) => {
                             let moved = now_at.map_or(0, |now| now.get().saturating_sub(version.get()));
-                            if *window == 1 || moved >= *window {
+                            if window == 1 || moved >= window {
                                 behind = behind.max(Some(moved));
                             }
                         }

@@ -6,7 +6,7 @@ use crate::layout::Layout;
 use crate::protocol::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, TOKEN};
 use crate::protocol::item::Attributes;
 use crate::protocol::row::{self, Row};
-use fencepost_core::{Role, Seen, SentWrite, is_in_window, is_lost};
+use fencepost_core::{Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -92,6 +92,11 @@ impl KnownRow {
         }
     }
 
+    /// What this item says to the judge.
+    pub(super) fn judged(&self, item: Option<&Attributes>) -> Option<SeenRow> {
+        row::seen(self.layout, item?)
+    }
+
     /// What this item says at the key of a step with this role.
     fn seen(&self, role: &Role, item: Option<&Attributes>) -> Seen {
         match role {
@@ -100,10 +105,9 @@ impl KnownRow {
                 Seen::Lease { is_lost: current.is_some_and(|(current, is_held)| is_lost(*mine, current, is_held)) }
             }
             Role::Repeats => Seen::Row(None),
-            _ => match item.map(|item| row::seen(self.layout, item)) {
-                None => Seen::Row(None),
-                Some(None) => Seen::Unreadable,
-                Some(row) => Seen::Row(row),
+            _ => match self.judged(item) {
+                None if item.is_some() => Seen::Unreadable,
+                row => Seen::Row(row),
             },
         }
     }
@@ -185,24 +189,6 @@ impl Step {
     }
 }
 
-impl Sending {
-    /// One write of one row.
-    pub(crate) fn alone(step: Step, layout: &Layout) -> Self {
-        Sending {
-            steps: vec![step],
-            is_transaction: layout.demands_values(),
-            gives_way: false,
-            contest: if layout.has_tickets() { Contest::Line } else { Contest::Race },
-        }
-    }
-
-    /// One write that may be applied any number of times, and that its writer judges.
-    pub(crate) fn repeating(write: ConditionalWrite) -> Self {
-        let steps = vec![Step::new(0, Role::Repeats, write)];
-        Sending { steps, is_transaction: false, gives_way: false, contest: Contest::None }
-    }
-}
-
 /// The steps of one attempt.
 #[derive(Debug)]
 pub(crate) struct Sending {
@@ -224,4 +210,22 @@ pub(crate) enum Contest {
     Race,
     /// They were first, and those of this row form a line.
     Line,
+}
+
+impl Sending {
+    /// One write of one row.
+    pub(crate) fn alone(step: Step, layout: &Layout) -> Self {
+        Sending {
+            steps: vec![step],
+            is_transaction: layout.demands_values(),
+            gives_way: false,
+            contest: if layout.has_tickets() { Contest::Line } else { Contest::Race },
+        }
+    }
+
+    /// One write that may be applied any number of times, and that its writer judges.
+    pub(crate) fn repeating(write: ConditionalWrite) -> Self {
+        let steps = vec![Step::new(0, Role::Repeats, write)];
+        Sending { steps, is_transaction: false, gives_way: false, contest: Contest::None }
+    }
 }

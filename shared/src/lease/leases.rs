@@ -4,9 +4,9 @@ use super::judge::{AfterAcquire, judge_acquire};
 use super::row::{Acquired, Lease, LeaseHeld, StoredLease};
 use super::terms::LeaseTerms;
 use crate::call::Call;
-use crate::driver::attempt::{Applied, Attempt, Done, Next};
+use crate::driver::attempt::{Attempt, Done, refusing_row};
 use crate::driver::read_one;
-use crate::driver::rows::{KnownRow, LEASES, Sending};
+use crate::driver::rows::LEASES;
 use crate::driver::send::{Address, Sender};
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
@@ -161,19 +161,12 @@ impl Leases {
         let times = LeaseTimes::at(now, terms.length(), self.clock_skew);
         let write = condition::acquire(key, holder, (id, once), times, Self::purge_at(now));
         let mut attempt = self.change(key, call);
-        let done = attempt.decided(self.sender(), call, |attempt| {
+        let (stored, pending) = match attempt.repeated(self.sender(), call, &write, StoredLease::read).await? {
             // A lease without a row is free. So it cannot refuse.
-            Ok(match attempt.refused_by_row(StoredLease::read) {
-                None => Next::Send(Sending::repeating(write.clone()), None),
-                Some(refused) => Next::Answer(Some(refused?)),
-            })
-        });
-        let (stored, pending) = match done.await? {
-            Done::Answered(Some(refused)) => refused,
-            Done::Applied(Applied { shown, .. }) => {
-                return Ok(Acquired::New(self.lease(key, read_returned(shown)?, until)));
+            Done::Answered(refused) => refusing_row(refused)?,
+            Done::Applied(applied) => {
+                return Ok(Acquired::New(self.lease(key, read_returned(applied.shown)?, until)));
             }
-            Done::Answered(None) => return Err(corrupt("nothing was decided").into()),
         };
         match judge_acquire(&stored, id, times.expires_at, pending.is_some()) {
             AfterAcquire::Mine => Ok(Acquired::New(self.lease(key, stored, until))),
@@ -192,7 +185,7 @@ impl Leases {
     /// A change of the lease with this key.
     pub(super) fn change(&self, key: &str, call: &Call) -> Attempt {
         let address = Address { table: self.name.clone(), key: condition::lease_key(key) };
-        Attempt::new(vec![KnownRow::new(String::new(), address, &LEASES)], false, self.sender(), call)
+        Attempt::of_one(address, &LEASES, self.sender(), call)
     }
 
     pub(super) fn new_acquire_id(&self) -> Vec<u8> {

@@ -77,7 +77,7 @@ impl Leases {
                 };
                 let facts = Facts { is_pending: pending.is_some(), ..Facts::default() };
                 let pending = match after(judge_renewal(&stored, at, expires_at), facts) {
-                    After::Landed(_) => return Ok(Next::Answer(Ok((Some(stored), until)))),
+                    After::Landed(_) => return Ok(Next::Answer(Ok((stored, until)))),
                     After::NotApplied => None,
                     _ => pending,
                 };
@@ -98,14 +98,13 @@ impl Leases {
             let LeaseTimes { expires_at, .. } = LeaseTimes::at(now, terms.length(), self.clock_skew());
             last = Some((expires_at, until));
             let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
-            Ok(Next::Send(Sending::repeating(write), Ok((None, until))))
+            Ok(Next::Send(Sending::repeating(write), until))
         });
         let (stored, until) = match done.await {
             Ok(Done::Answered(told)) => told?,
-            Ok(Done::Applied(Applied { answer, shown, .. })) => (Some(read_returned(shown)?), answer?.1),
+            Ok(Done::Applied(Applied { answer: until, shown, .. })) => (read_returned(shown)?, until),
             Err(failure) => return Err(unless_unknown(failure, earlier).into()),
         };
-        let stored = stored.ok_or_else(|| corrupt("nothing was decided"))?;
         Ok(self.lease(&token.key, stored, until))
     }
 
@@ -132,13 +131,8 @@ impl Leases {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
         let call = self.store().call();
         let mut attempt = self.change(&token.key, &call);
-        let done = attempt.decided(self.sender(), &call, |attempt| {
-            Ok(match attempt.refused_by(StoredLease::read) {
-                None => Next::Send(Sending::repeating(write.clone()), None),
-                Some(refused) => Next::Answer(Some(refused?)),
-            })
-        });
-        let Done::Answered(Some((stored, pending))) = done.await? else { return Ok(()) };
+        let done = attempt.repeated(self.sender(), &call, &write, StoredLease::read);
+        let Done::Answered((stored, pending)) = done.await? else { return Ok(()) };
         match (under(token, stored), pending) {
             // The release may have been applied before another holder acquired the lease.
             (Err(LeaseLost::Fenced), Some(source)) => Err(Failure::OutcomeUnknown { source }.into()),

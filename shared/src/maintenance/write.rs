@@ -3,7 +3,7 @@
 use super::explain::{Kind, kind_of};
 use crate::call::Call;
 use crate::driver::attempt::{Applied, Attempt, Done, Next};
-use crate::driver::rows::{KnownRow, Sending};
+use crate::driver::rows::Sending;
 use crate::driver::send::Address;
 use crate::error::Failure;
 use crate::layout::{Deletes, Layout, Settings};
@@ -99,7 +99,7 @@ impl Task {
         let mut ids = Vec::new();
         let (mut row, mut so_far) = (row, Written::default());
         let address = Address { table: table.to_owned(), key: key.clone() };
-        let mut attempt = Attempt::new(vec![KnownRow::new(String::new(), address, &ANY)], false, sender, &call);
+        let mut attempt = Attempt::of_one(address, &ANY, sender, &call);
         let done = attempt.decided(sender, &call, |attempt| {
             let now = epoch_seconds(attempt.now);
             if let Some(refused) = attempt.refused_by(|row| Ok(row.clone())) {

@@ -5,7 +5,7 @@ use super::prepare::{Prepared, Write};
 use super::record::Record;
 use crate::call::Call;
 use crate::driver::attempt::{Applied, Attempt, Done};
-use crate::driver::rows::{Known, KnownRow, Sending, Step};
+use crate::driver::rows::{Known, Sending, Step};
 use crate::driver::send::Address;
 use crate::error::Failure;
 use crate::protocol::condition::Stamp;
@@ -13,28 +13,18 @@ use crate::protocol::item::Attributes;
 use crate::protocol::row::Row;
 use fencepost_core::{ItemVersion, Role, Versioned};
 
-/// The answer of a change of one item. `E` says why nothing was changed.
-pub(super) enum Answer<T, E> {
-    /// Nothing was written.
-    Told(Result<Versioned<T>, E>),
-    /// The item has this value now.
-    Value(T),
-    /// The row shows the item.
-    Shown,
-}
+/// What a change of one item tells without a write.
+pub(super) type Told<T, E> = Result<Versioned<T>, E>;
 
 impl RawTable {
     /// A change of the item at this key.
     pub(super) fn change(&self, key: Attributes, call: &Call) -> Attempt {
         let address = Address { table: self.name.clone(), key };
-        let row = KnownRow {
-            retention: self.tombstone_retention,
-            fence: self.fence,
-            is_read_first: true,
-            remembers_items: self.remembers_items && !self.layout.demands_values(),
-            ..KnownRow::new(String::new(), address, self.layout)
-        };
-        Attempt::new(vec![row], false, self.sender(), call)
+        let mut attempt = Attempt::of_one(address, self.layout, self.sender(), call);
+        let row = &mut attempt.rows[0];
+        (row.retention, row.fence, row.is_read_first) = (self.tombstone_retention, self.fence, true);
+        row.remembers_items = self.remembers_items && !self.layout.demands_values();
+        attempt
     }
 
     /// The row after an applied edit. If no answer showed it, reads it: a transaction returns none.
@@ -96,7 +86,7 @@ impl<T: Record> Table<T> {
     }
 
     /// The state that an applied change has left, with the row that shows it.
-    pub(super) fn applied<A>(applied: Applied<A>) -> Result<(A, ItemVersion, Option<Row>), Failure> {
+    pub(super) fn applied<W>(applied: Applied<W>) -> Result<(W, ItemVersion, Option<Row>), Failure> {
         let Applied { answer, at, shown } = applied;
         let row = shown.and_then(|item| Row::read(Self::LAYOUT, item).ok());
         let at =
@@ -104,30 +94,21 @@ impl<T: Record> Table<T> {
         Ok((answer, at, row))
     }
 
-    /// The item after the change, which read its row again if no answer showed it.
-    pub(super) async fn told<E: From<Failure>>(
-        &self,
-        attempt: &Attempt,
-        done: Done<Answer<T, E>>,
-        call: &Call,
-    ) -> Result<Option<Versioned<T>>, E> {
-        let applied = match done {
-            Done::Answered(Answer::Told(told)) => return told.map(Some),
-            Done::Answered(_) => return Ok(None),
-            Done::Applied(applied) => Self::applied(applied)?,
-        };
-        match applied {
-            (Answer::Value(value), at, row) => {
-                self.raw.saw(&attempt.rows[0].address.key, row.as_ref());
-                Ok(Some(Versioned { value, at }))
+    /// The same, after the table has remembered the row.
+    pub(super) fn committed<W>(&self, attempt: &Attempt, applied: Applied<W>) -> Result<(W, ItemVersion), Failure> {
+        let (answer, at, row) = Self::applied(applied)?;
+        self.raw.saw(&attempt.rows[0].address.key, row.as_ref());
+        Ok((answer, at))
+    }
+
+    /// The item after a change that has written its value, or what was told without a write.
+    pub(super) fn told<E: From<Failure>>(&self, attempt: &Attempt, done: Done<Told<T, E>, T>) -> Told<T, E> {
+        match done {
+            Done::Answered(told) => told,
+            Done::Applied(applied) => {
+                let (value, at) = self.committed(attempt, applied)?;
+                Ok(Versioned { value, at })
             }
-            (_, _, row) => match self.raw.row_after_edit(attempt, row, call).await?.as_ref().map(Self::decode) {
-                Some(Err(_)) => {
-                    let source = "the edit was applied, and its item cannot be read".into();
-                    Err(Failure::OutcomeUnknown { source }.into())
-                }
-                item => Ok(item.transpose()?.flatten()),
-            },
         }
     }
 }

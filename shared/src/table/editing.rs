@@ -1,6 +1,5 @@
 //! [`Table::edit`]: sends an edit until its outcome is proved. Moves its window forward, and burns an unproved edit.
 
-use super::commit::Answer;
 use super::edit::{Edit, Edited};
 use super::handle::{RawTable, Table};
 use super::key::Key;
@@ -92,20 +91,20 @@ impl<T: Record> Table<T> {
         let (mut attempt, mut editing) = self.editing(key, edit)?;
         let done = attempt.decided(self.sender(), call, |attempt| {
             Ok(match editing.next(attempt)? {
-                Go::Send(sending) => Next::Send(sending, Ok(())),
+                Go::Send(sending) => Next::Send(sending, ()),
                 Go::Read => Next::Read(vec![0]),
                 Go::Wait(bound) => Next::Wait(bound),
-                Go::NotFound => Next::Answer(Err(UpdateError::NotFound)),
-                Go::Refused(stand, row) => Next::Answer(Err(Self::not_edited(edit, stand, &row)?)),
+                Go::NotFound => Next::Answer(UpdateError::NotFound),
+                Go::Refused(stand, row) => Next::Answer(Self::not_edited(edit, stand, &row)?),
             })
         });
         let applied = match done.await? {
-            Done::Answered(told) => return told.and(Err(UpdateError::NotFound)),
+            Done::Answered(error) => return Err(error),
             Done::Applied(applied) => applied,
         };
-        let (told, at, row) = Self::applied(applied)?;
+        let ((), at, row) = Self::applied(applied)?;
         let row = self.raw.row_after_edit(&attempt, row, call).await?;
-        told.map(|()| Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) })
+        Ok(Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) })
     }
 
     fn not_edited(edit: &Edit, stand: Stand, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {
@@ -138,19 +137,32 @@ impl<T: Record> Table<T> {
         let done = attempt.decided(self.sender(), call, |attempt| {
             if !is_updating {
                 match editing.next(attempt)? {
-                    Go::Send(sending) => return Ok(Next::Send(sending, Answer::Shown)),
+                    Go::Send(sending) => return Ok(Next::Send(sending, None)),
                     Go::Read => return Ok(Next::Read(vec![0])),
                     Go::Wait(bound) => return Ok(Next::Wait(bound)),
-                    Go::NotFound => return Ok(Next::Answer(Answer::Told(Err(UpdateError::NotFound)))),
+                    Go::NotFound => return Ok(Next::Answer(Err(UpdateError::NotFound))),
                     // The update is the same change. It burns the edit, if a late copy of it may still be applied.
                     Go::Refused(_, row) => attempt.rows[0].known = Known::Row(*row),
                 }
                 is_updating = true;
             }
-            self.updated(attempt, &decide)
+            self.updated(attempt, &decide, Some)
         });
-        let done = done.await?;
-        self.told(&attempt, done, call).await?.ok_or(UpdateError::NotFound)
+        let applied = match done.await? {
+            Done::Answered(told) => return told,
+            Done::Applied(applied) => applied,
+        };
+        let (value, at, row) = Self::applied(applied)?;
+        if let Some(value) = value {
+            self.raw.saw(&attempt.rows[0].address.key, row.as_ref());
+            return Ok(Versioned { value, at });
+        }
+        // It was the edit. The row shows its result.
+        let row = self.raw.row_after_edit(&attempt, row, call).await?;
+        let item = row.as_ref().map(Self::decode).transpose().map_err(|_| Failure::OutcomeUnknown {
+            source: "the edit was applied, and its item cannot be read".into(),
+        })?;
+        item.flatten().ok_or(UpdateError::NotFound)
     }
 
     fn editing<'a>(&'a self, key: impl Into<Key>, edit: &'a Edit) -> Result<(Attempt, Editing<'a>), Failure> {

@@ -4,12 +4,12 @@
 //! [`Table::update_at_version`] serves a client with a version of its own, and returns a conflict to this client. Each
 //! operation is one decision, which [`Attempt::decided`] makes until the change has an outcome.
 
-use super::commit::Answer;
+use super::commit::Told;
 use super::handle::Table;
 use super::key::Key;
 use super::prepare::{Write, check_room};
 use super::record::Record;
-use crate::driver::attempt::{Applied, Attempt, Done, Next};
+use crate::driver::attempt::{Attempt, Done, Next};
 use crate::driver::rows::Known;
 use crate::driver::send::Address;
 use crate::driver::{MAX_ROWS, read_rows};
@@ -68,22 +68,21 @@ impl<T: Record> Table<T> {
             let current = self.row(attempt).and_then(|row| row.map(Self::decode).transpose());
             let row = match current.map(Option::flatten) {
                 Ok(None) => attempt.rows[0].known.row(),
-                Ok(Some(current)) => return Ok(Next::Answer(Err(Error::Refused(Exists(Box::new(current)))))),
+                Ok(Some(current)) => return Ok(Next::Answer(Error::Refused(Exists(Box::new(current))))),
                 // The key is taken, as with `Exists`.
-                Err(failure) => return Ok(Next::Answer(Err(failure.into()))),
+                Err(failure) => return Ok(Next::Answer(Error::Failed(failure))),
             };
             let item = Self::encode(value)?;
             let write = match row {
                 None => Write::Create(item),
                 Some(tombstone) => Write::Revive(tombstone, item),
             };
-            Ok(Next::Send(self.raw.alone(attempt, write)?, Ok(())))
+            Ok(Next::Send(self.raw.alone(attempt, write)?, ()))
         });
         match done.await? {
-            Done::Answered(Err(error)) => Err(error),
-            Done::Answered(Ok(())) => Err(Failure::InvalidRecord { reason: "nothing was decided".to_owned() }.into()),
+            Done::Answered(error) => Err(error),
             Done::Applied(applied) => {
-                let at = self.remembering(&attempt, applied)?;
+                let ((), at) = self.committed(&attempt, applied)?;
                 Ok(Versioned { value: value.clone(), at })
             }
         }
@@ -112,16 +111,17 @@ impl<T: Record> Table<T> {
         if let Some(row) = self.raw.remembered(&attempt.rows[0].address.key) {
             (attempt.rows[0].known, attempt.rows[0].is_fresh) = (Known::Row((*row).clone()), false);
         }
-        let done = attempt.decided(self.sender(), call, |attempt| self.updated(attempt, &decide)).await?;
-        self.told(&attempt, done, call).await?.ok_or(UpdateError::NotFound)
+        let done = attempt.decided(self.sender(), call, |attempt| self.updated(attempt, &decide, |next| next)).await?;
+        self.told(&attempt, done)
     }
 
-    /// One decision of an update.
-    pub(super) fn updated<R>(
+    /// One decision of an update. `written` makes the answer of its new value.
+    pub(super) fn updated<R, W>(
         &self,
         attempt: &Attempt,
         decide: &impl Fn(&T) -> Result<Option<T>, R>,
-    ) -> Result<Next<Answer<T, UpdateError<R>>>, Failure> {
+        written: impl FnOnce(T) -> W,
+    ) -> Result<Next<Told<T, UpdateError<R>>, W>, Failure> {
         let is_fresh = attempt.rows[0].is_fresh;
         let row = self.row(attempt)?;
         let current = match row.map(Self::decode).transpose() {
@@ -129,20 +129,16 @@ impl<T: Record> Table<T> {
             current => current?.flatten(),
         };
         let (Some(row), Some(current)) = (row, current) else {
-            return Ok(if is_fresh {
-                Next::Answer(Answer::Told(Err(UpdateError::NotFound)))
-            } else {
-                Next::Read(vec![0])
-            });
+            return Ok(if is_fresh { Next::Answer(Err(UpdateError::NotFound)) } else { Next::Read(vec![0]) });
         };
         Ok(match decide(&current.value) {
             Ok(Some(next)) => {
                 let write = Write::Update(row, Self::diff(&current.value, &next)?);
-                Next::Send(self.raw.alone(attempt, write)?, Answer::Value(next))
+                Next::Send(self.raw.alone(attempt, write)?, written(next))
             }
             _ if !is_fresh => Next::Read(vec![0]),
-            Ok(None) => Next::Answer(Answer::Told(Ok(current))),
-            Err(reason) => Next::Answer(Answer::Told(Err(UpdateError::Refused(reason)))),
+            Ok(None) => Next::Answer(Ok(current)),
+            Err(reason) => Next::Answer(Err(UpdateError::Refused(reason))),
         })
     }
 
@@ -163,22 +159,22 @@ impl<T: Record> Table<T> {
         let done = attempt.decided(self.sender(), call, |attempt| {
             let row = self.row(attempt)?;
             let (Some(row), Some(current)) = (row, row.map(Self::decode).transpose()?.flatten()) else {
-                return Ok(Next::Answer(Answer::Told(Err(VersionError::NotFound))));
+                return Ok(Next::Answer(Err(VersionError::NotFound)));
             };
             if current.at != at || attempt.last.is_some() {
-                return Ok(Next::Answer(Answer::Told(Err(VersionError::Conflict(Box::new(current))))));
+                return Ok(Next::Answer(Err(VersionError::Conflict(Box::new(current)))));
             }
             Ok(match decide(&current.value) {
                 Ok(Some(next)) => {
                     let write = Write::Update(row, Self::diff(&current.value, &next)?);
-                    Next::Send(self.raw.alone(attempt, write)?, Answer::Value(next))
+                    Next::Send(self.raw.alone(attempt, write)?, next)
                 }
-                Ok(None) => Next::Answer(Answer::Told(Ok(current))),
-                Err(reason) => Next::Answer(Answer::Told(Err(VersionError::Refused(reason)))),
+                Ok(None) => Next::Answer(Ok(current)),
+                Err(reason) => Next::Answer(Err(VersionError::Refused(reason))),
             })
         });
         let done = done.await?;
-        self.told(&attempt, done, call).await?.ok_or(VersionError::NotFound)
+        self.told(&attempt, done)
     }
 
     /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads
@@ -199,15 +195,15 @@ impl<T: Record> Table<T> {
             let row = self.row(attempt)?;
             let is_there = row.is_some_and(|row| row.at == at && !row.is_tombstone);
             if attempt.last.is_some() || !needs_no_row && !is_there {
-                return Ok(Next::Answer(Err(match row.map(Self::decode).transpose()?.flatten() {
+                return Ok(Next::Answer(match row.map(Self::decode).transpose()?.flatten() {
                     Some(current) => VersionError::Conflict(Box::new(current)),
                     None => VersionError::NotFound,
-                })));
+                }));
             }
-            Ok(Next::Send(self.raw.alone(attempt, Write::Delete(at, row))?, Ok(())))
+            Ok(Next::Send(self.raw.alone(attempt, Write::Delete(at, row))?, ()))
         });
         let done = done.await?;
-        self.deleted(&attempt, done)?.ok_or(VersionError::NotFound)
+        self.deleted(&attempt, done)
     }
 
     /// Deletes the item at any version. Sends one read, then one write per attempt. Returns its version.
@@ -220,23 +216,17 @@ impl<T: Record> Table<T> {
         // The value is not decoded, so that an item with a value that does not decode can be deleted.
         let done = attempt.decided(self.sender(), call, |attempt| {
             let row = self.row(attempt)?.filter(|row| !row.is_tombstone);
-            let Some(row) = row else { return Ok(Next::Answer(Err(UpdateError::NotFound))) };
-            Ok(Next::Send(self.raw.alone(attempt, Write::Delete(row.at, Some(row)))?, Ok(())))
+            let Some(row) = row else { return Ok(Next::Answer(UpdateError::NotFound)) };
+            Ok(Next::Send(self.raw.alone(attempt, Write::Delete(row.at, Some(row)))?, ()))
         });
         let done = done.await?;
-        self.deleted(&attempt, done)?.ok_or(UpdateError::NotFound)
+        self.deleted(&attempt, done)
     }
 
-    fn remembering<A>(&self, attempt: &Attempt, applied: Applied<A>) -> Result<ItemVersion, Failure> {
-        let (_, at, row) = Self::applied(applied)?;
-        self.raw.saw(&attempt.rows[0].address.key, row.as_ref());
-        Ok(at)
-    }
-
-    fn deleted<E: From<Failure>>(&self, attempt: &Attempt, done: Done<Result<(), E>>) -> Result<Option<Version>, E> {
+    fn deleted<E: From<Failure>>(&self, attempt: &Attempt, done: Done<E, ()>) -> Result<Version, E> {
         match done {
-            Done::Answered(told) => told.map(|()| None),
-            Done::Applied(applied) => Ok(Some(self.remembering(attempt, applied)?.version)),
+            Done::Answered(error) => Err(error),
+            Done::Applied(applied) => Ok(self.committed(attempt, applied)?.1.version),
         }
     }
 }

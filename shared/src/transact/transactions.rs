@@ -68,12 +68,13 @@ impl Store {
             }
             Ok(match decided {
                 Err(Error::Failed(failure)) => return Err(failure),
-                Ok(answer) if writes => Next::Send(attempt.take_steps()?, Ok(answer)),
+                Ok(answer) if writes => Next::Send(attempt.take_steps()?, answer),
                 decided => Next::Answer(decided),
             })
         });
         match done.await? {
-            Done::Answered(answer) | Done::Applied(Applied { answer, .. }) => answer,
+            Done::Answered(answer) => answer,
+            Done::Applied(Applied { answer, .. }) => Ok(answer),
         }
     }
 }
