@@ -1,20 +1,20 @@
-//! The protocols of `DESIGN.md` as models: every order of a few calls and faults, not a sample of many.
+//! The protocol of `DESIGN.md` in small worlds: every order of a few calls and faults, or long random ones.
 //!
-//! [`stateright`] visits every state that the calls, the network and the time of a model can reach within its bounds,
-//! and tests the promises in each of them. The models decide with the pure functions of production
-//! (`fencepost::testing`). Without a rule, a model finds a shortest way to break a promise, and tells it.
+//! The callers are production's machine, [`fencepost_core::Change`]. A world adds what production has around it: a front
+//! that decides, a table, a network, other programs and time. [`stateright`] visits every state that a world can reach within
+//! the bounds of a [scene](state::Scene), and tests the promises in each. Without a rule, it finds a shortest way to break
+//! one, and tells it.
 //!
-//! `docs/models.md` lists the scope of each model.
-#![allow(clippy::missing_panics_doc, reason = "a model panics where it contradicts itself, and says how")]
-#![allow(clippy::must_use_candidate, reason = "a model has no call that is made for its effect")]
-#![allow(missing_docs, reason = "fields of writes and events are named like those of production")]
+//! `docs/models.md` lists what is played.
+#![allow(clippy::missing_panics_doc, reason = "a world panics where it contradicts itself, and says how")]
+#![allow(missing_docs, reason = "fields of rows and writes are named like those of production")]
 
-pub mod leases;
-pub mod newest;
-pub mod one_item;
-pub mod protocol;
-pub mod row;
-pub mod run;
+pub mod acts;
+pub mod check;
+pub mod front;
+pub mod play;
+pub mod promises;
 pub mod scenes;
-pub mod transactions;
-pub mod world;
+pub mod state;
+pub mod story;
+pub mod table;

@@ -4,8 +4,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
 use lexopt::prelude::*;
-use models::run::Removal;
-use models::scenes::{MODELS, check, removals};
+use models::scenes::{MODELS, Removal, check, removals};
 use std::process::ExitCode;
 
 #[derive(Default)]
@@ -27,7 +26,7 @@ fn main() -> ExitCode {
     };
     let is_fine = if asked.rules {
         for removal in removals() {
-            println!("{} {}: {}", removal.scene.model, removal.scene.name, removal.rule);
+            println!("{} {}: {}", removal.named.model, removal.named.name, removal.rule);
         }
         true
     } else if let Some(rule) = &asked.without {
@@ -69,11 +68,11 @@ fn asked() -> Result<Asked, lexopt::Error> {
 fn without(rule: &str, model: Option<&str>) -> bool {
     let removals = removals();
     let is_it =
-        |removal: &&Removal| removal.scene.name == rule && model.is_none_or(|model| model == removal.scene.model);
+        |removal: &&Removal| removal.named.name == rule && model.is_none_or(|model| model == removal.named.model);
     let found: Vec<_> = removals.iter().filter(is_it).collect();
     for removal in &found {
-        println!("{} without the rule \"{}\":", removal.scene.model, removal.rule);
-        match removal.scene.play(1).violated {
+        println!("{} without the rule \"{}\":", removal.named.model, removal.rule);
+        match removal.named.scene.play(1).violated {
             Some((property, story)) => println!("{story}Violated: {property}."),
             None => println!("Nothing is violated."),
         }

@@ -1,0 +1,150 @@
+//! How a world begins, and what may happen next in it.
+
+use crate::front::FIRST;
+use crate::play::Act;
+use crate::state::{
+    Caller, Flight, History, Kind, Met, ROWS, Request, Scene, Way, World,
+};
+use crate::table::Stored;
+use fencepost_core::Outcome;
+use std::time::Duration;
+
+/// When each world begins: far enough from 1970 for every margin.
+const BEGIN: Duration = Duration::from_hours(500_000);
+const SECOND: Duration = Duration::from_secs(1);
+const HOUR: Duration = Duration::from_hours(1);
+/// A week and ten minutes: TTL has removed the row of a lease that was written before.
+const WEEK: Duration = Duration::from_mins(7 * 24 * 60 + 10);
+
+impl Scene {
+    /// The worlds from which the scene begins: with each way to cancel, and with each clock ahead of the other.
+    #[must_use]
+    pub fn start(&self) -> Vec<World> {
+        let caller = |(process, kind): &(usize, Kind)| Caller {
+            process: *process,
+            kind: *kind,
+            run: None,
+            looked: None,
+            began: None,
+            end: None,
+            open: Vec::new(),
+            applied: Vec::new(),
+            applied_then: 0,
+            is_excused: false,
+            met: Met::default(),
+        };
+        let world = |ahead: [Duration; 2], shows_all: bool| World {
+            rows: self.rows.clone(),
+            callers: self.calls.iter().map(caller).collect(),
+            flights: Vec::new(),
+            now: BEGIN,
+            left: self.budget,
+            tokens: Vec::new(),
+            shows_all,
+            history: History { ahead, ..History::default() },
+        };
+        let (apart, none) = (self.lease.apart, Duration::ZERO);
+        let clocks = [[none, none], [none, apart], [apart, none]];
+        let clocks = if apart.is_zero() { &clocks[..1] } else { &clocks };
+        let cancels = self.calls.iter().any(|(_, kind)| {
+            matches!(
+                kind,
+                Kind::Adds { .. } | Kind::Order | Kind::Cancel | Kind::Checked | Kind::Restock { .. } | Kind::Required
+            )
+        });
+        let ways: &[bool] = if cancels { &[true, false] } else { &[true] };
+        clocks.iter().flat_map(|ahead| ways.iter().map(|all| world(*ahead, *all))).collect()
+    }
+
+    /// What may happen next.
+    pub fn acts(&self, world: &World, acts: &mut Vec<Act>) {
+        self.events(world, acts);
+        let left = &world.left;
+        for (index, caller) in world.callers.iter().enumerate() {
+            if caller.began.is_none() {
+                self.beginnings(world, index, caller, acts);
+            }
+            let Some(run) = &caller.run else { continue };
+            let is_awaited = |flight: &&Flight| flight.caller == index && flight.way == Way::Awaited;
+            let awaited = world.flights.iter().filter(is_awaited).count();
+            acts.extend((left.hedges > 0 && awaited == 1 && !run.is_late).then_some(Act::Hedge(index)));
+            acts.extend((left.drops > 0 && awaited > 0).then_some(Act::Drop(index)));
+        }
+        // Of two ways of one length, the checker tells the one with the last steps here: late requests are easier to
+        // follow than second copies.
+        for (index, flight) in world.flights.iter().enumerate().rev() {
+            self.fates(world, index, flight, acts);
+        }
+    }
+
+    fn beginnings(&self, world: &World, index: usize, caller: &Caller, acts: &mut Vec<Act>) {
+        let is_looking = caller.kind == Kind::DeleteAtVersion && caller.looked.is_none();
+        let is_held = match caller.kind {
+            Kind::Renew | Kind::Release | Kind::Required | Kind::Fenced => {
+                world.history.held[caller.process].is_some()
+            }
+            _ => true,
+        };
+        if is_looking && world.rows[FIRST].is_some() {
+            acts.push(Act::Look(index));
+        } else if !is_looking && is_held {
+            acts.push(Act::Begin(index));
+        }
+    }
+
+    /// What may become of a request.
+    fn fates(&self, world: &World, index: usize, flight: &Flight, acts: &mut Vec<Act>) {
+        let left = &world.left;
+        let is_write = matches!(flight.request, Request::Attempt { .. } | Request::Burn(_));
+        match &flight.way {
+            Way::Unheard => acts.push(Act::Meet(index, false)),
+            Way::Met if left.copies > 0 && is_write => acts.push(Act::Copy(index)),
+            Way::Met => {}
+            Way::Answered(..) => acts.extend([Act::Deliver(index, false), Act::Deliver(index, true)]),
+            Way::Awaited => {
+                let late: &[bool] = if left.deadlines > 0 { &[false, true] } else { &[false] };
+                for is_late in late {
+                    acts.push(Act::Meet(index, *is_late));
+                    if left.losses > 0 {
+                        acts.push(Act::MeetUnheard(index, *is_late));
+                        acts.push(Act::GiveUp(index, Outcome::Unknown, *is_late));
+                    }
+                    if left.throttles > 0 {
+                        let throttled = Some(Duration::ZERO);
+                        acts.push(Act::Turn(index, Outcome::NotApplied { throttled }, *is_late));
+                    }
+                }
+                let gives_way = world.callers[flight.caller].kind == Kind::AddOrUpdate;
+                if left.rejections > 0 && gives_way && matches!(flight.request, Request::Attempt { .. }) {
+                    acts.push(Act::Reject(index));
+                }
+                if self.is_random && left.losses > 0 {
+                    acts.push(Act::GiveUp(index, Outcome::Broken, false));
+                    acts.extend(is_write.then_some(Act::GiveUp(index, Outcome::Mismatch, false)));
+                    acts.push(Act::Turn(index, Outcome::Expired, false));
+                    acts.push(Act::Turn(index, Outcome::NotApplied { throttled: None }, false));
+                }
+            }
+        }
+    }
+
+    /// Events beside the calls.
+    fn events(&self, world: &World, acts: &mut Vec<Act>) {
+        let left = &world.left;
+        for row in 0..ROWS {
+            let Some(stored) = &world.rows[row] else { continue };
+            if let Stored::Item(item) = stored {
+                let (is_live, is_foreign) = (item.purge_at.is_none() && item.stock < 9, item.at.incarnation.is_foreign());
+                acts.extend((left.others[row] > 0 && is_live && !is_foreign).then_some(Act::Other(row)));
+                acts.extend((left.overwrites > 0 && is_live).then_some(Act::Overwrite(row)));
+            }
+            let is_due = stored.purge_at().is_some_and(|purge_at| purge_at <= world.now.as_secs());
+            acts.extend(is_due.then_some(Act::Ttl(row)));
+        }
+        acts.extend((left.resets > 0 && world.rows[FIRST] != self.rows[FIRST]).then_some(Act::Reset(FIRST)));
+        acts.extend((left.removals > 0).then_some(Act::Remove));
+        acts.extend((left.hours > 0).then_some(Act::Pass(HOUR)));
+        acts.extend((left.seconds > 0).then_some(Act::Pass(SECOND)));
+        acts.extend((left.weeks > 0).then_some(Act::Pass(WEEK)));
+    }
+}

@@ -1,0 +1,814 @@
+//! One act in a world: what callers, table, network and time do. The callers are production's machines: they are asked
+//! and told as the driver of the crate does.
+
+use crate::front::{FIRST, Next, Sending, bits, first_reads, held};
+use crate::state::{
+    Applied, Caller, End, Flight, Kind, Known, Request, Rows, Run, Said, Scene, Way, World,
+};
+use crate::table::{Does, Row, Stored, Write, content, version};
+use fencepost_core::{
+    Action, Answer, Base, Change, ClientState, Fault, Leave, Outcome, Reason, RetryPolicy, Seen, SeenRow, SendId,
+    SentWrite, Terms, Told, Trace, What, Why, WriteId, is_lost,
+};
+use std::time::Duration;
+
+/// What may happen next.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Act {
+    /// A call looks at the version that it will name.
+    Look(usize),
+    Begin(usize),
+    /// A request meets the table, and its caller hears the answer if it waits for one. With `true`, its time is over then.
+    Meet(usize, bool),
+    /// A request meets the table, and its answer is lost.
+    MeetUnheard(usize, bool),
+    /// A caller waits no longer for a request, which may still arrive.
+    GiveUp(usize, Outcome, bool),
+    /// A request is turned away. It is not applied.
+    Turn(usize, Outcome, bool),
+    /// A request is rejected because of the stored data.
+    Reject(usize),
+    /// A caller has waited so long that it sends an identical request.
+    Hedge(usize),
+    /// The network delivers a second copy.
+    Copy(usize),
+    /// The future of a call is dropped.
+    Drop(usize),
+    Other(usize),
+    Overwrite(usize),
+    Reset(usize),
+    Remove,
+    Ttl(usize),
+    Pass(Duration),
+    /// An answer on its way arrives, once or twice. Only random play has this.
+    Deliver(usize, bool),
+}
+
+pub const TOKENS: &str = "tokens rise";
+/// A required write is applied only under the token of the last acquire.
+pub const REQUIRED: &str = "a required write is never applied after the next acquire";
+/// No late copy of an acquire takes the lease again after its release.
+pub const AGAIN: &str = "what was acquired and released is not acquired again by a late copy";
+pub const FENCED: &str = "the tokens that the item sees never fall";
+pub const DECIDED: &str = "a decision is applied to the state that it was made on";
+
+impl Scene {
+    /// Begins a call: its machine, for a client that was answered before.
+    fn begin(&self, world: &mut World, caller: usize) {
+        world.callers[caller].began = Some(world.now);
+        let now = self.now(world, caller);
+        let mut policy = RetryPolicy::default();
+        policy.max_attempts = self.attempts;
+        if !self.is_random {
+            policy.hedge_after = Duration::ZERO;
+        }
+        let terms = Terms { policy, relies_on_token: self.rules.versions_may_repeat };
+        let first = if self.is_random { world.callers[caller].process } else { caller } as u64;
+        let first = if self.is_random { scramble(first.wrapping_mul(31) + caller as u64) >> 5 } else { (first + 1) * 1000 };
+        let (mut client, mut warm) = (ClientState::default(), Change::new(terms, bits(0), now));
+        warm.read(vec![FIRST], now);
+        if let Some(Action::Send(Leave { id, .. }, _)) = warm.poll(now, &mut client, &mut || 0) {
+            let answer = Answer { rows: vec![(FIRST, None)], ..Answer::of(Outcome::Applied, true) };
+            warm.answered(id, answer, now, &mut client, &mut || 0);
+        }
+        let mut change = Change::new(terms, bits(first), now);
+        change.read(first_reads(world.callers[caller].kind).to_vec(), now);
+        world.callers[caller].run = Some(Run {
+            change,
+            client,
+            known: [Known::Nothing, Known::Nothing],
+            writes: Vec::new(),
+            answers: Vec::new(),
+            shown: Vec::new(),
+            refusal: Vec::new(),
+            has_sent: false,
+            has_turned: false,
+            is_late: false,
+            drawn: first,
+            used: first,
+        });
+        self.follow(world, caller);
+    }
+
+    /// Calls the machine of a caller with a source of numbers: the next ones not used, or random ones.
+    fn with<T>(
+        &self,
+        run: &mut Run,
+        call: impl FnOnce(&mut Change, &mut ClientState, &mut dyn FnMut() -> u64) -> T,
+    ) -> T {
+        let Run { change, client, drawn, .. } = run;
+        let own = u64::from_be_bytes(*change.attempts().id.as_bytes());
+        let mut draw = || {
+            if self.lacks("own-id") {
+                return own;
+            }
+            *drawn = if self.is_random { scramble(*drawn) >> 5 } else { *drawn + 1 };
+            *drawn
+        };
+        call(change, client, &mut draw)
+    }
+
+    /// Does what the machine of a caller says until it has nothing to say.
+    pub fn follow(&self, world: &mut World, caller: usize) {
+        for round in 0.. {
+            assert!(round < 50, "the machine is busy for ever");
+            let now = self.now(world, caller);
+            let Some(run) = &mut world.callers[caller].run else { break };
+            let action = self.with(run, |change, client, draw| change.poll(now, client, draw));
+            run.change.take_cost();
+            match action {
+                None => break,
+                Some(Action::Tell(told)) => self.told(world, caller, told),
+                Some(Action::Send(leave, what)) => self.send(world, caller, leave, &what),
+            }
+        }
+        let Caller { run, .. } = &mut world.callers[caller];
+        let Some(run) = run else {
+            return world.flights.retain_mut(|flight| {
+                if flight.caller == caller && flight.way == Way::Awaited {
+                    (flight.way, flight.send) = (Way::Unheard, SendId(0));
+                }
+                true
+            });
+        };
+        run.used = run.used.max(u64::from_be_bytes(*run.change.attempts().id.as_bytes()));
+        if !self.is_random {
+            run.drawn = run.used;
+        }
+    }
+
+    fn send(&self, world: &mut World, caller: usize, leave: Leave, what: &What) {
+        let Some(run) = &mut world.callers[caller].run else { return };
+        let request = match what {
+            What::Read(rows) => Some(Request::Read(rows.clone())),
+            What::Ticket { row, .. } => Some(Request::Ticket(*row)),
+            What::Attempt { serve, token } => {
+                run.used = token.iter().flatten().copied().fold(run.used, u64::max);
+                let mut writes = run.writes.clone();
+                let is_first = matches!(leave.why, Why::First | Why::Conflict);
+                if self.lacks("same-id") && !is_first {
+                    run.used += 1;
+                    writes.iter_mut().filter(|write| write.id.is_some()).for_each(|write| write.id = Some(bits(run.used)));
+                }
+                Some(Request::Attempt { writes, token: *token, serve: *serve })
+            }
+            What::Burn { row, sent, others, tombstone } => {
+                if let Some((WriteId { .. }, _)) = tombstone {
+                    let (id, _) = tombstone.expect("it takes a free key");
+                    run.used = run.used.max(u64::from_be_bytes(*id.as_bytes()));
+                }
+                self.burn(run, *row, sent, others, *tombstone).map(Request::Burn)
+            }
+        };
+        let met = &mut world.callers[caller].met;
+        met.hedge |= leave.why == Why::Hedge;
+        met.burn |= matches!(request, Some(Request::Burn(_)));
+        met.ticket |= matches!(request, Some(Request::Ticket(_)));
+        let now = self.now(world, caller);
+        let Some(run) = &mut world.callers[caller].run else { return };
+        let Some(request) = request else {
+            return self.with(run, |change, _, draw| change.cannot_be_made(leave.id, now, draw));
+        };
+        let is_at_once = !self.is_random && matches!(request, Request::Read(_) | Request::Ticket(_));
+        let is_told_burned = matches!(&request, Request::Burn(burn) if self.is_told_burned(run, burn));
+        world.flights.push(Flight { caller, send: leave.id, request, way: Way::Awaited });
+        if is_told_burned {
+            let flight = world.flights.pop().expect("it was pushed");
+            self.answer(world, &flight, Answer::of(Outcome::Applied, true), Vec::new());
+        } else if is_at_once {
+            let flight = world.flights.len() - 1;
+            let (answer, shown) = self.arrive(world, flight);
+            let flight = world.flights.pop().expect("it was pushed");
+            self.answer(world, &flight, answer, shown);
+        }
+    }
+
+    /// Whether a burn is not sent, and told as applied all the same: a rule is missing.
+    fn is_told_burned(&self, run: &Run, burn: &Write) -> bool {
+        let is_open = burn.id.is_some_and(|id| run.change.attempts().id != id);
+        self.lacks("burn") || (self.lacks("burns-beside") && is_open)
+    }
+
+    /// The burn of a write, from the row that refused it or is known. `None` if there is none.
+    fn burn(
+        &self,
+        run: &Run,
+        row: usize,
+        sent: &SentWrite,
+        others: &[WriteId],
+        tombstone: Option<(WriteId, std::time::SystemTime)>,
+    ) -> Option<Write> {
+        let write = |on, id, does, demands| {
+            let burns = others.iter().copied().filter(|other| *other != id).collect();
+            Some(Write { row, on: Some(on), id: Some(id), does, fence: None, forgets: Vec::new(), burns, demands })
+        };
+        let Base::Row { version, window, incarnation } = sent.on else {
+            let (id, from) = tombstone?;
+            let purge_at = fencepost_core::epoch_seconds(from + Duration::from_hours(1));
+            return write(sent.on, id, Does::Bury { purge_at }, None);
+        };
+        let refused_by = run.refusal.iter().find(|(of, _)| *of == row).and_then(|(_, stored)| stored.as_ref());
+        let known = refused_by.or(run.stored(row)).and_then(Stored::item);
+        if incarnation.is_foreign() || known.is_some_and(|row| row.at.incarnation != incarnation || row.at.version < version)
+        {
+            return None;
+        }
+        let version = known.map_or(version, |row| row.at.version);
+        let window = if window == 1 || self.rules.versions_may_repeat { 1 } else { self.window };
+        let demands = known.filter(|_| self.rules.versions_may_repeat).map(|row| row.stock);
+        write(Base::Row { version, window, incarnation }, sent.id, Does::Burn, demands)
+    }
+
+    /// What the machine is shown of a row. Without some rules, less than there is.
+    fn seen(&self, run: &Run, stored: Option<&Stored>) -> Option<SeenRow> {
+        let row = stored?.item()?;
+        let mut memory = row.memory.clone();
+        if let Some(memory) = &mut memory {
+            let attempts = run.change.attempts();
+            memory.retain(|id, _| !self.lacks("judge") && !(self.lacks("knows-earlier") && attempts.is_open(*id)));
+            if self.lacks("burned-is-not-applied") {
+                memory.values_mut().for_each(|trace| *trace = Trace::Applied(trace.version()));
+            }
+        }
+        let ends_at = row.purge_at.filter(|_| !self.lacks("margin"));
+        Some(SeenRow { ends_at, ..Row { memory, ..row.clone() }.seen() })
+    }
+
+    /// A request arrives at the table. Returns the answer with the rows that it shows.
+    fn arrive(&self, world: &mut World, flight: usize) -> (Answer, Rows) {
+        let Flight { caller, request, way, .. } = world.flights[flight].clone();
+        let is_copy = !matches!(way, Way::Awaited | Way::Unheard);
+        match request {
+            Request::Read(rows) => {
+                let is_stale = self.lacks("ask-rows");
+                let shown: Rows = rows.iter().map(|row| (*row, world.rows[*row].clone())).collect();
+                let mut answer = Answer::of(Outcome::Applied, true);
+                if let Some(run) = &world.callers[caller].run {
+                    let known = |row: usize| run.stored(row).filter(|_| is_stale && run.has_sent);
+                    let seen = |(row, stored): &(usize, Option<Stored>)| {
+                        (*row, self.seen(run, known(*row).or(stored.as_ref())))
+                    };
+                    answer.rows = shown.iter().map(seen).collect();
+                }
+                (answer, shown)
+            }
+            Request::Ticket(row) => {
+                let mut answer = Answer::of(Outcome::Applied, true);
+                if let Some(Stored::Item(row)) = &mut world.rows[row] {
+                    row.line[0] += 1;
+                    answer.ticket = Some(row.line[0]);
+                }
+                (answer, Vec::new())
+            }
+            Request::Attempt { writes, token, serve } => self.meet(world, caller, &writes, token, serve, is_copy),
+            Request::Burn(write) => self.meet(world, caller, &[write], None, None, is_copy),
+        }
+    }
+
+    fn meet(
+        &self,
+        world: &mut World,
+        caller: usize,
+        writes: &[Write],
+        token: Option<[u64; 2]>,
+        serve: Option<u64>,
+        is_copy: bool,
+    ) -> (Answer, Rows) {
+        if token.is_some_and(|token| world.tokens.contains(&token)) {
+            return (Answer::of(Outcome::Applied, true), Vec::new());
+        }
+        self.note_instance(world, writes);
+        let next: Vec<_> =
+            writes.iter().map(|write| write.meets(world.rows[write.row].as_ref(), self.without)).collect();
+        if next.iter().any(Option::is_none) {
+            return self.refusal(world, caller, writes, &next);
+        }
+        let is_burn = writes.iter().all(|write| matches!(write.does, Does::Burn))
+            || matches!(writes, [Write { on: Some(Base::NoRow(_)), does: Does::Bury { .. }, .. }]);
+        if !is_burn {
+            self.note(world, caller, writes, &next, is_copy);
+        }
+        let before: Rows = writes.iter().map(|write| (write.row, world.rows[write.row].clone())).collect();
+        for (write, next) in writes.iter().zip(next) {
+            world.rows[write.row] = next.flatten();
+            if let (Some(serve), Some(Stored::Item(row))) = (serve, &mut world.rows[write.row]) {
+                row.line[1] = row.line[1].max(serve);
+            }
+        }
+        world.tokens.extend(token.filter(|_| self.keeps_tokens()));
+        let mut answer = Answer::of(Outcome::Applied, true);
+        let [Write { row, does, .. }] = writes else { return (answer, Vec::new()) };
+        // A delete of an instance returns the row that it replaced, every other write the new one.
+        let shown = if matches!(does, Does::Unregister(..)) { before } else { vec![(*row, world.rows[*row].clone())] };
+        if let Some(run) = &world.callers[caller].run {
+            answer.rows = shown.iter().map(|(row, stored)| (*row, self.seen(run, stored.as_ref()))).collect();
+        }
+        (answer, shown)
+    }
+
+    fn refusal(
+        &self,
+        world: &World,
+        caller: usize,
+        writes: &[Write],
+        next: &[Option<Option<Stored>>],
+    ) -> (Answer, Rows) {
+        let mut answer = Answer::of(Outcome::Refused, true);
+        let (mut shown, mut is_first) = (Rows::new(), true);
+        for (write, next) in writes.iter().zip(next) {
+            // A service may name only one of the steps that did not hold.
+            let is_named = next.is_none() && (is_first || world.shows_all);
+            is_first &= next.is_some();
+            if !is_named {
+                answer.reasons.push(Reason::None);
+                continue;
+            }
+            let stored = world.rows[write.row].clone();
+            let seen = match (&write.does, &world.callers[caller].run) {
+                (Does::Require { token }, _) => {
+                    let lease = stored.as_ref().and_then(Stored::lease);
+                    let is_lost = lease.is_some_and(|lease| is_lost(*token, lease.token, lease.holder.is_some()));
+                    Seen::Lease { is_lost }
+                }
+                (_, Some(run)) => Seen::Row(self.seen(run, stored.as_ref())),
+                (_, None) => Seen::Row(None),
+            };
+            answer.reasons.push(Reason::Refused(seen));
+            shown.push((write.row, stored));
+        }
+        (answer, shown)
+    }
+
+    /// Notes what is applied, for the promises.
+    fn note(
+        &self,
+        world: &mut World,
+        caller: usize,
+        writes: &[Write],
+        next: &[Option<Option<Stored>>],
+        is_copy: bool,
+    ) {
+        let history = &mut world.history;
+        for (write, next) in writes.iter().zip(next) {
+            let row = world.rows[write.row].as_ref();
+            match (&write.does, row, next) {
+                (Does::Acquire { .. }, row, Some(Some(Stored::Lease(next)))) => {
+                    let is_again =
+                        |lease: &Stored| lease.lease().is_some_and(|lease| lease.holder.is_none() && lease.acquire_id == next.acquire_id);
+                    if row.is_some_and(is_again) {
+                        history.broken.get_or_insert(AGAIN);
+                    }
+                    if next.token <= history.acquired {
+                        history.broken.get_or_insert(TOKENS);
+                    }
+                    history.acquired = history.acquired.max(next.token);
+                }
+                (Does::Require { token }, ..) if *token < history.acquired => {
+                    history.broken.get_or_insert(REQUIRED);
+                }
+                (Does::Set(_) | Does::Bury { .. }, Some(Stored::Item(row)), _) => {
+                    let is_it = matches!(write.on, Some(Base::Row { version, incarnation, .. })
+                        if version == row.at.version && incarnation == row.at.incarnation);
+                    if !is_it {
+                        history.broken.get_or_insert(DECIDED);
+                    }
+                }
+                _ => {}
+            }
+            if let Some(fence) = write.fence {
+                if fence < history.written {
+                    history.broken.get_or_insert(FENCED);
+                }
+                history.written = history.written.max(fence);
+            }
+        }
+        let id = writes.iter().find_map(|write| write.id);
+        let at = match (writes, next) {
+            ([Write { id: Some(_), row, .. }], [Some(after)]) => match (after, &world.rows[*row]) {
+                (Some(Stored::Item(row)), _) => Some(row.at),
+                (_, Some(Stored::Item(row))) => {
+                    Some(fencepost_core::ItemVersion { version: row.at.version.next(), ..row.at })
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        let one = &mut world.callers[caller];
+        one.is_excused |= is_copy && one.end.is_some() && id.is_some_and(|id| one.open.contains(&id));
+        one.is_excused |= is_copy && one.end.is_some() && matches!(one.kind, Kind::Register(..));
+        one.applied.push(Applied { id, at, does: does_of(writes) });
+    }
+
+    /// Notes the greatest instance that has arrived.
+    fn note_instance(&self, world: &mut World, writes: &[Write]) {
+        let (key, is_deleted) = match writes {
+            [Write { does: Does::Register(key, _), .. }] => (*key, false),
+            [Write { does: Does::Unregister(key, _), .. }] => (*key, true),
+            _ => return,
+        };
+        let rank = |(key, is_deleted): (crate::table::OrderKey, bool)| (crate::table::order(key), is_deleted);
+        if world.history.greatest.is_none_or(|greatest| rank(greatest) < rank((key, is_deleted))) {
+            world.history.greatest = Some((key, is_deleted));
+        }
+    }
+
+    /// The caller of a send hears its answer.
+    fn answer(&self, world: &mut World, flight: &Flight, mut answer: Answer, shown: Rows) {
+        let Flight { caller, send, request, .. } = flight;
+        let now = self.now(world, *caller);
+        let Some(run) = world.callers[*caller].run.as_mut().filter(|run| run.change.awaits(*send)) else { return };
+        let is_lost = matches!(answer.outcome, Outcome::Unknown | Outcome::Broken | Outcome::Mismatch);
+        if is_lost && self.lacks("lost-is-pending") {
+            answer.outcome = Outcome::NotApplied { throttled: None };
+        }
+        if matches!(answer.outcome, Outcome::Applied | Outcome::Refused) {
+            match request {
+                Request::Read(_) => {
+                    run.shown.retain(|(row, _)| !shown.iter().any(|(of, _)| of == row));
+                    run.shown.extend(shown);
+                }
+                Request::Attempt { .. } if answer.outcome == Outcome::Refused => {
+                    (run.refusal, run.shown) = (shown, Rows::new());
+                }
+                Request::Attempt { .. } | Request::Burn(_) => run.shown = shown,
+                Request::Ticket(_) => {}
+            }
+        }
+        let is_refused = answer.outcome == Outcome::Refused && matches!(request, Request::Attempt { .. });
+        self.with(run, |change, client, draw| change.answered(*send, answer, now, client, draw));
+        world.callers[*caller].met.loss |= is_lost;
+        if is_refused && self.lacks("judge-first") {
+            self.learn_refusal(world, *caller, None);
+            if let Next::Answer(end) = self.decide(world, *caller) {
+                self.end(world, *caller, end);
+            }
+        }
+        let awaits = |send: SendId| world.callers[*caller].run.as_ref().is_some_and(|run| run.change.awaits(send));
+        for other in world.flights.iter_mut().filter(|other| other.caller == *caller) {
+            if matches!(other.way, Way::Awaited) && !awaits(other.send) {
+                (other.way, other.send) = (Way::Unheard, SendId(0));
+            }
+        }
+    }
+
+    fn told(&self, world: &mut World, caller: usize, told: Told) {
+        let now = self.now(world, caller);
+        let Caller { run, met, .. } = &mut world.callers[caller];
+        let Some(run) = run else { return };
+        met.open |= run.change.attempts().is_doubtful();
+        match told {
+            Told::Read | Told::Waited => {
+                for (row, stored) in std::mem::take(&mut run.shown) {
+                    run.known[row] = stored.map_or(Known::Absent, Known::There);
+                }
+                self.decided(world, caller);
+            }
+            Told::NotApplied { unseen, burned } => {
+                self.learn_refusal(world, caller, burned);
+                let unread: Vec<_> = unseen.into_iter().filter(|_| !self.lacks("reads-unseen")).collect();
+                let Some(run) = &mut world.callers[caller].run else { return };
+                if unread.is_empty() {
+                    self.decided(world, caller);
+                } else {
+                    run.change.read(unread, now);
+                }
+            }
+            Told::GaveWay => {
+                let rows = run.writes.iter().map(|write| write.row).collect();
+                run.has_turned = true;
+                run.change.read(rows, now);
+            }
+            Told::Applied { id, at } => self.applied(world, caller, id, at),
+            Told::Earlier { id, at } => {
+                let is_single = run.writes.len() == 1;
+                world.callers[caller].met.earlier = true;
+                self.applied(world, caller, id, is_single.then_some(at));
+            }
+            Told::Refused { pending } => {
+                let shown = run.refusal.first().and_then(|(_, stored)| stored.clone());
+                run.known[FIRST] = shown.clone().map_or(Known::Absent, Known::There);
+                match self.judge_repeated(world, caller, shown.as_ref(), pending.is_some()) {
+                    Some(end) => self.end(world, caller, end),
+                    None => self.decided(world, caller),
+                }
+            }
+            Told::Failed(fault) => self.failed(world, caller, fault),
+            Told::GivenUp { is_doubtful } => {
+                self.end(world, caller, if is_doubtful { End::Unknown } else { End::NotApplied });
+            }
+        }
+    }
+
+    /// A failure while an attempt is open is unknown, unless it is burned.
+    fn failed(&self, world: &mut World, caller: usize, fault: Fault) {
+        let now = self.now(world, caller);
+        let Some(run) = &mut world.callers[caller].run else { return };
+        let is_doubtful = run.change.attempts().is_doubtful() && !self.lacks("open-is-unknown");
+        match fault {
+            Fault::Unknown(_) => self.end(world, caller, End::Unknown),
+            Fault::Rejected(_) | Fault::VersionWentDown if is_doubtful => {
+                self.with(run, |change, _, draw| change.give_up(now, draw));
+            }
+            _ if is_doubtful => self.end(world, caller, End::Unknown),
+            Fault::VersionWentDown => {
+                // The version was made up. A second copy may be applied when the row reaches it.
+                let id = run.change.attempts().id;
+                self.end(world, caller, End::NotApplied);
+                world.callers[caller].open.push(id);
+            }
+            _ => self.end(world, caller, End::NotApplied),
+        }
+    }
+
+    fn decided(&self, world: &mut World, caller: usize) {
+        let next = self.decide(world, caller);
+        let now = self.now(world, caller);
+        let Sending { writes, plan, has_turned } = match next {
+            Next::Answer(end) => return self.end(world, caller, end),
+            Next::Send(sending) => sending,
+        };
+        if let [Write { does: Does::Release { .. }, .. }] = &*writes {
+            world.history.held[world.callers[caller].process] = None;
+        }
+        let Some(run) = &mut world.callers[caller].run else { return };
+        let id = run.change.attempts().id;
+        let attempts = run.change.attempts();
+        run.answers.retain(|(of, _)| *of != id && attempts.is_open(*of));
+        run.answers.push((id, does_of(&writes)));
+        (run.writes, run.has_sent, run.has_turned) = (writes, true, run.has_turned || has_turned);
+        (run.shown, run.refusal) = (Rows::new(), Rows::new());
+        self.with(run, |change, _, draw| change.attempt(plan, now, draw));
+    }
+
+    /// Gives the call the rows that refused its attempt, as the driver does.
+    fn learn_refusal(&self, world: &mut World, caller: usize, burned: Option<usize>) {
+        let now = self.now(world, caller);
+        let Some(run) = &mut world.callers[caller].run else { return };
+        let mut behind = None;
+        for (row, stored) in run.refusal.clone() {
+            let Some(write) = run.writes.iter().find(|write| write.row == row) else { continue };
+            if let Does::Require { .. } = write.does {
+                run.known[row] = Known::LostLease;
+                continue;
+            }
+            if let (Some(Base::Row { version, window, .. }), Some(Stored::Item(seen))) = (write.on, &stored) {
+                let moved = seen.at.version.get().saturating_sub(version.get());
+                behind = behind.max((window == 1 || moved >= window).then_some(moved));
+                run.change.served(seen.line[1]);
+            }
+            run.known[row] = stored.map_or(Known::Absent, Known::There);
+        }
+        if let Some((row, stored)) = run.shown.pop().filter(|(row, _)| burned == Some(*row)) {
+            run.known[row] = stored.map_or(Known::Absent, Known::There);
+        }
+        // An edit pauses by itself, and takes no part in the contest of the others.
+        let is_edit = matches!(&*run.writes, [Write { does: Does::Add { .. }, .. }]);
+        if let Some(behind) = behind.filter(|_| !is_edit) {
+            run.change.lost_race(behind, now);
+        }
+    }
+
+    fn applied(&self, world: &mut World, caller: usize, id: WriteId, at: Option<fencepost_core::ItemVersion>) {
+        let wall = self.now(world, caller).wall;
+        let Caller { run, process, .. } = &world.callers[caller];
+        let Some(run) = run else { return };
+        let shown = run.shown.first().and_then(|(_, stored)| stored.clone());
+        let does = run.answers.iter().find(|(of, _)| *of == id).map(|(_, does)| does.clone());
+        let process = *process;
+        let end = match (run.writes.first().map(|write| &write.does), &shown) {
+            (Some(Does::Register(..)), _) => End::Instance(Said::New),
+            (Some(Does::Unregister(..)), Some(Stored::Instance(replaced))) if replaced.live.is_some() => {
+                End::Instance(Said::Deleted)
+            }
+            (Some(Does::Unregister(..)), _) => End::Instance(Said::AlreadyGone),
+            (Some(Does::Acquire { expires_at, .. } | Does::Renew { expires_at, .. }), Some(Stored::Lease(lease))) => {
+                world.history.held[process] = Some(held(lease, self.counted(*expires_at, wall)));
+                End::Applied(Applied { id: None, at: None, does: does.unwrap_or_default() })
+            }
+            _ => match does {
+                Some(does) => End::Applied(Applied { id: Some(id), at, does }),
+                // As in the crate: an attempt without an answer.
+                None => End::Unknown,
+            },
+        };
+        self.end(world, caller, end);
+    }
+
+    fn end(&self, world: &mut World, caller: usize, end: End) {
+        let one = &mut world.callers[caller];
+        let Some(Run { change, answers, .. }) = one.run.take() else { return };
+        let open = answers.iter().map(|(id, _)| *id).filter(|id| change.attempts().is_open(*id));
+        one.open = open.collect();
+        (one.end, one.applied_then) = (Some(end), one.applied.len());
+    }
+
+    /// The caller of a request hears this answer, perhaps when its time is over.
+    fn hear(&self, world: &mut World, flight: usize, answer: Answer, shown: Rows, is_late: bool) {
+        let heard = world.flights[flight].clone();
+        if is_late {
+            world.left.deadlines -= 1;
+            if let Some(run) = &mut world.callers[heard.caller].run {
+                run.is_late = true;
+            }
+        }
+        self.answer(world, &heard, answer, shown);
+        self.follow(world, heard.caller);
+    }
+
+    /// Lets this happen.
+    pub fn act(&self, world: &mut World, act: &Act) {
+        match *act {
+            Act::Look(caller) => {
+                world.callers[caller].looked = world.rows[FIRST].as_ref().and_then(Stored::item).map(|row| row.at);
+            }
+            Act::Begin(caller) => self.begin(world, caller),
+            Act::Meet(flight, is_late) => {
+                let was_awaited = world.flights[flight].way == Way::Awaited;
+                let (answer, shown) = self.arrive(world, flight);
+                if was_awaited && self.is_random {
+                    world.flights[flight].way = Way::Answered(Box::new(answer), shown);
+                } else if was_awaited {
+                    self.hear(world, flight, answer, shown, is_late);
+                    world.met(flight);
+                } else {
+                    world.met(flight);
+                }
+            }
+            Act::MeetUnheard(flight, is_late) => {
+                world.left.losses -= 1;
+                let _ = self.arrive(world, flight);
+                self.hear(world, flight, Answer::of(Outcome::Unknown, false), Rows::new(), is_late);
+                world.met(flight);
+            }
+            Act::GiveUp(flight, outcome, is_late) => {
+                world.left.losses -= 1;
+                self.hear(world, flight, Answer::of(outcome, false), Rows::new(), is_late);
+                if world.flights[flight].way == Way::Awaited {
+                    (world.flights[flight].way, world.flights[flight].send) = (Way::Unheard, SendId(0));
+                }
+            }
+            Act::Turn(flight, outcome, is_late) => {
+                world.left.throttles -= 1;
+                self.hear(world, flight, Answer::of(outcome, true), Rows::new(), is_late);
+                world.flights.remove(flight);
+            }
+            Act::Reject(flight) => {
+                world.left.rejections -= 1;
+                let reasons = match &world.flights[flight].request {
+                    Request::Attempt { writes, .. } => vec![Reason::Rejected; writes.len()],
+                    _ => Vec::new(),
+                };
+                let answer = Answer { reasons, depends_on_data: true, ..Answer::of(Outcome::Rejected, true) };
+                self.hear(world, flight, answer, Rows::new(), false);
+                world.met(flight);
+            }
+            Act::Hedge(caller) => {
+                world.left.hedges -= 1;
+                let now = self.now(world, caller);
+                let sends = world.flights.iter().filter(|flight| flight.caller == caller && flight.way == Way::Awaited);
+                let sends: Vec<_> = sends.map(|flight| flight.send).collect();
+                if let Some(run) = &mut world.callers[caller].run {
+                    sends.into_iter().for_each(|send| run.change.handed_over(send, now));
+                }
+                self.follow(world, caller);
+            }
+            Act::Copy(flight) => {
+                world.left.copies -= 1;
+                let _ = self.arrive(world, flight);
+            }
+            Act::Drop(caller) => {
+                world.left.drops -= 1;
+                world.callers[caller].met.loss = true;
+                self.end(world, caller, End::Unknown);
+                self.follow(world, caller);
+            }
+            Act::Deliver(flight, twice) => {
+                let Way::Answered(answer, shown) = std::mem::replace(&mut world.flights[flight].way, Way::Met) else {
+                    return;
+                };
+                let heard = world.flights[flight].clone();
+                if twice {
+                    self.answer(world, &heard, (*answer).clone(), shown.clone());
+                }
+                self.answer(world, &heard, *answer, shown);
+                self.follow(world, heard.caller);
+            }
+            Act::Pass(time) => self.pass(world, time),
+            _ => self.happen(world, act),
+        }
+        self.tidy(world);
+    }
+
+    fn pass(&self, world: &mut World, time: Duration) {
+        world.now += time;
+        match time.as_secs() {
+            0 => {}
+            1 => world.left.seconds -= 1,
+            3600 => world.left.hours -= 1,
+            _ => world.left.weeks -= 1,
+        }
+        for caller in 0..world.callers.len() {
+            let is_over = self.now(world, caller).left.is_zero() && world.callers[caller].run.is_some();
+            while let Some(flight) = world.flights.iter().position(|flight| {
+                is_over && flight.caller == caller && flight.way == Way::Awaited
+            }) {
+                self.hear(world, flight, Answer::of(Outcome::Unknown, false), Rows::new(), false);
+                if world.flights[flight].way == Way::Awaited {
+                    (world.flights[flight].way, world.flights[flight].send) = (Way::Unheard, SendId(0));
+                }
+            }
+            self.follow(world, caller);
+        }
+    }
+
+    /// Events beside the calls.
+    fn happen(&self, world: &mut World, act: &Act) {
+        match *act {
+            Act::Other(place) => {
+                world.left.others[place] -= 1;
+                let id = bits((8 + place as u64) * 1000 + u64::from(world.left.others[place]));
+                let Some(Stored::Item(row)) = &world.rows[place] else { return };
+                let on = Base::Row { version: row.at.version, window: 1, incarnation: row.at.incarnation };
+                let remembered = self.rules.remembered - u64::from(self.lacks("prune-late"));
+                let forgets = row.memory().map(|memory| memory.prunable(row.at.version, remembered, id, 0));
+                let (does, forgets) = (Does::Set(row.stock + 1), forgets.unwrap_or_default());
+                let write = Write {
+                    row: place, on: Some(on), id: Some(id), does, fence: None, forgets, burns: Vec::new(), demands: None,
+                };
+                if let Some(next) = write.meets(world.rows[place].as_ref(), self.without) {
+                    world.rows[place] = next;
+                }
+            }
+            Act::Overwrite(place) => {
+                world.left.overwrites -= 1;
+                let Some(Stored::Item(row)) = &mut world.rows[place] else { return };
+                row.at.version = version(row.at.version.get() + 1);
+                row.stock += 1;
+                row.at.incarnation = content(row.at.version, row.stock);
+                (row.memory, row.purge_at, row.line) = (None, None, [0, 0]);
+            }
+            Act::Reset(place) => {
+                world.left.resets -= 1;
+                world.rows[place].clone_from(&self.rows[place]);
+            }
+            Act::Remove => {
+                world.left.removals -= 1;
+                world.rows[self.last_row()] = None;
+            }
+            Act::Ttl(place) => {
+                world.rows[place] = None;
+                // The memory of what has arrived ends with the tombstone.
+                world.history.greatest = None;
+            }
+            _ => {}
+        }
+    }
+
+    fn last_row(&self) -> usize {
+        usize::from(self.calls.iter().any(|(_, kind)| {
+            matches!(kind, Kind::Adds { .. } | Kind::Order | Kind::Cancel | Kind::Checked | Kind::Restock { .. })
+        }))
+    }
+
+    /// Drops dead requests and sorts the others, so that equal worlds are equal.
+    fn tidy(&self, world: &mut World) {
+        let World { flights, callers, now, left, .. } = world;
+        flights.retain(|flight| {
+            let began = callers[flight.caller].began.unwrap_or_default();
+            let is_alive = *now <= began + self.life || self.lacks("requests-die");
+            match flight.way {
+                Way::Met => is_alive && left.copies > 0 && !matches!(flight.request, Request::Read(_) | Request::Ticket(_)),
+                _ => is_alive || matches!(flight.way, Way::Awaited | Way::Answered(..)),
+            }
+        });
+        if !self.is_random && flights.len() > 1 {
+            flights.sort_by_cached_key(fingerprint);
+            flights.dedup_by(|one, other| one.way == Way::Met && one == other);
+        }
+    }
+}
+
+impl World {
+    fn met(&mut self, flight: usize) {
+        (self.flights[flight].way, self.flights[flight].send) = (Way::Met, SendId(0));
+    }
+}
+
+fn does_of(writes: &[Write]) -> Vec<(usize, Does)> {
+    writes.iter().map(|write| (write.row, write.does.clone())).collect()
+}
+
+fn fingerprint(flight: &Flight) -> u64 {
+    use std::hash::{DefaultHasher, Hash, Hasher};
+    let mut hasher = DefaultHasher::new();
+    flight.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// The next of a row of numbers that look random (SplitMix64).
+fn scramble(number: u64) -> u64 {
+    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
