@@ -1,7 +1,7 @@
 //! How a world begins, and what may happen next in it.
 
 use crate::front::FIRST;
-use crate::play::Act;
+use crate::play::{Act, HOUR, WEEK};
 use crate::state::{
     Caller, Flight, History, Kind, Met, ROWS, Request, Scene, Way, World,
 };
@@ -12,9 +12,6 @@ use std::time::Duration;
 /// When each world begins: far enough from 1970 for every margin.
 const BEGIN: Duration = Duration::from_hours(500_000);
 const SECOND: Duration = Duration::from_secs(1);
-const HOUR: Duration = Duration::from_hours(1);
-/// A week and ten minutes: TTL has removed the row of a lease that was written before.
-const WEEK: Duration = Duration::from_mins(7 * 24 * 60 + 10);
 
 impl Scene {
     /// The worlds from which the scene begins: with each way to cancel, and with each clock ahead of the other.
@@ -118,9 +115,11 @@ impl Scene {
                 if left.rejections > 0 && gives_way && matches!(flight.request, Request::Attempt { .. }) {
                     acts.push(Act::Reject(index));
                 }
-                if self.is_random && left.losses > 0 {
+                if self.is_random() && left.losses > 0 {
                     acts.push(Act::GiveUp(index, Outcome::Broken, false));
                     acts.extend(is_write.then_some(Act::GiveUp(index, Outcome::Mismatch, false)));
+                }
+                if self.is_random() && left.throttles > 0 {
                     acts.push(Act::Turn(index, Outcome::Expired, false));
                     acts.push(Act::Turn(index, Outcome::NotApplied { throttled: None }, false));
                 }

@@ -190,7 +190,9 @@ impl Scene {
             }
             Kind::Update => (row.stock < MOST).then(|| self.set(run, FIRST, row, row.stock + 1)),
             Kind::Delete => {
-                let does = if self.rules.rows_may_vanish { Does::Remove } else { Does::Bury { purge_at } };
+                // Beside programs that use versions, no TTL removes a tombstone.
+                let purge_at = if self.rules.rows_may_vanish { u64::MAX } else { purge_at };
+                let does = if self.rules.versions_may_repeat { Does::Remove } else { Does::Bury { purge_at } };
                 Some(self.stamped(run, FIRST, at(row.at, 1), Some(row), does))
             }
             _ => None,

@@ -14,6 +14,7 @@ pub mod check;
 pub mod front;
 pub mod play;
 pub mod promises;
+pub mod random;
 pub mod scenes;
 pub mod state;
 pub mod story;

@@ -3,7 +3,7 @@
 
 use crate::front::{FIRST, Next, Sending, bits, first_reads, held};
 use crate::state::{
-    Applied, Caller, End, Flight, Kind, Known, Request, Rows, Run, Said, Scene, Way, World,
+    Applied, Caller, End, Flight, Kind, Known, ROWS, Request, Rows, Run, Said, Scene, Way, World,
 };
 use crate::table::{Does, Row, Stored, Write, content, version};
 use fencepost_core::{
@@ -44,6 +44,10 @@ pub enum Act {
     Deliver(usize, bool),
 }
 
+pub const HOUR: Duration = Duration::from_hours(1);
+/// A week and ten minutes: TTL has removed the row of a lease that was written before.
+pub const WEEK: Duration = Duration::from_mins(7 * 24 * 60 + 10);
+
 pub const TOKENS: &str = "tokens rise";
 /// A required write is applied only under the token of the last acquire.
 pub const REQUIRED: &str = "a required write is never applied after the next acquire";
@@ -59,12 +63,12 @@ impl Scene {
         let now = self.now(world, caller);
         let mut policy = RetryPolicy::default();
         policy.max_attempts = self.attempts;
-        if !self.is_random {
+        if !self.is_random() {
             policy.hedge_after = Duration::ZERO;
         }
         let terms = Terms { policy, relies_on_token: self.rules.versions_may_repeat };
-        let first = if self.is_random { world.callers[caller].process } else { caller } as u64;
-        let first = if self.is_random { scramble(first.wrapping_mul(31) + caller as u64) >> 5 } else { (first + 1) * 1000 };
+        let number = caller as u64 + 1;
+        let first = self.seed.map_or(number * 1000, |seed| scramble(seed.wrapping_mul(8) + number) >> 5);
         let (mut client, mut warm) = (ClientState::default(), Change::new(terms, bits(0), now));
         warm.read(vec![FIRST], now);
         if let Some(Action::Send(Leave { id, .. }, _)) = warm.poll(now, &mut client, &mut || 0) {
@@ -102,7 +106,7 @@ impl Scene {
             if self.lacks("own-id") {
                 return own;
             }
-            *drawn = if self.is_random { scramble(*drawn) >> 5 } else { *drawn + 1 };
+            *drawn = if self.is_random() { scramble(*drawn) >> 5 } else { *drawn + 1 };
             *drawn
         };
         call(change, client, &mut draw)
@@ -132,12 +136,13 @@ impl Scene {
             });
         };
         run.used = run.used.max(u64::from_be_bytes(*run.change.attempts().id.as_bytes()));
-        if !self.is_random {
+        if !self.is_random() {
             run.drawn = run.used;
         }
     }
 
     fn send(&self, world: &mut World, caller: usize, leave: Leave, what: &What) {
+        let has_room = !self.happens(world, 20);
         let Some(run) = &mut world.callers[caller].run else { return };
         let request = match what {
             What::Read(rows) => Some(Request::Read(rows.clone())),
@@ -157,7 +162,7 @@ impl Scene {
                     let (id, _) = tombstone.expect("it takes a free key");
                     run.used = run.used.max(u64::from_be_bytes(*id.as_bytes()));
                 }
-                self.burn(run, *row, sent, others, *tombstone).map(Request::Burn)
+                self.burn(run, *row, sent, others, *tombstone).filter(|_| has_room).map(Request::Burn)
             }
         };
         let met = &mut world.callers[caller].met;
@@ -169,7 +174,10 @@ impl Scene {
         let Some(request) = request else {
             return self.with(run, |change, _, draw| change.cannot_be_made(leave.id, now, draw));
         };
-        let is_at_once = !self.is_random && matches!(request, Request::Read(_) | Request::Ticket(_));
+        if self.is_random() {
+            run.change.handed_over(leave.id, now);
+        }
+        let is_at_once = !self.is_random() && matches!(request, Request::Read(_) | Request::Ticket(_));
         let is_told_burned = matches!(&request, Request::Burn(burn) if self.is_told_burned(run, burn));
         world.flights.push(Flight { caller, send: leave.id, request, way: Way::Awaited });
         if is_told_burned {
@@ -181,6 +189,12 @@ impl Scene {
             let flight = world.flights.pop().expect("it was pushed");
             self.answer(world, &flight, answer, shown);
         }
+    }
+
+    /// In random play, whether something rare happens now.
+    fn happens(&self, world: &World, one_in: u64) -> bool {
+        let now = u64::try_from(world.now.as_nanos()).unwrap_or_default();
+        self.seed.is_some_and(|seed| scramble(seed ^ now ^ world.flights.len() as u64).is_multiple_of(one_in))
     }
 
     /// Whether a burn is not sent, and told as applied all the same: a rule is missing.
@@ -241,7 +255,9 @@ impl Scene {
         match request {
             Request::Read(rows) => {
                 let is_stale = self.lacks("ask-rows");
-                let shown: Rows = rows.iter().map(|row| (*row, world.rows[*row].clone())).collect();
+                let mut shown: Rows = rows.iter().map(|row| (*row, world.rows[*row].clone())).collect();
+                // A batch may leave rows out.
+                shown.truncate(if self.happens(world, 4) { 1 } else { ROWS });
                 let mut answer = Answer::of(Outcome::Applied, true);
                 if let Some(run) = &world.callers[caller].run {
                     let known = |row: usize| run.stored(row).filter(|_| is_stale && run.has_sent);
@@ -320,7 +336,8 @@ impl Scene {
             let is_named = next.is_none() && (is_first || world.shows_all);
             is_first &= next.is_some();
             if !is_named {
-                answer.reasons.push(Reason::None);
+                let is_busy = next.is_some() && self.happens(world, 4);
+                answer.reasons.push(if is_busy { Reason::NotNow } else { Reason::None });
                 continue;
             }
             let stored = world.rows[write.row].clone();
@@ -434,9 +451,10 @@ impl Scene {
                 Request::Ticket(_) => {}
             }
         }
+        let is_rejected = answer.outcome == Outcome::Rejected;
         let is_refused = answer.outcome == Outcome::Refused && matches!(request, Request::Attempt { .. });
         self.with(run, |change, client, draw| change.answered(*send, answer, now, client, draw));
-        world.callers[*caller].met.loss |= is_lost;
+        world.callers[*caller].met.loss |= is_lost || is_rejected;
         if is_refused && self.lacks("judge-first") {
             self.learn_refusal(world, *caller, None);
             if let Next::Answer(end) = self.decide(world, *caller) {
@@ -444,11 +462,15 @@ impl Scene {
             }
         }
         let awaits = |send: SendId| world.callers[*caller].run.as_ref().is_some_and(|run| run.change.awaits(send));
+        let mut is_missing = false;
         for other in world.flights.iter_mut().filter(|other| other.caller == *caller) {
-            if matches!(other.way, Way::Awaited) && !awaits(other.send) {
-                (other.way, other.send) = (Way::Unheard, SendId(0));
+            if matches!(other.way, Way::Awaited | Way::Answered(..)) && !awaits(other.send) {
+                is_missing |= other.send != *send && matches!(request, Request::Attempt { .. });
+                let way = if other.way == Way::Awaited { Way::Unheard } else { Way::Met };
+                (other.way, other.send) = (way, SendId(0));
             }
         }
+        world.callers[*caller].met.loss |= is_missing;
     }
 
     fn told(&self, world: &mut World, caller: usize, told: Told) {
@@ -625,7 +647,7 @@ impl Scene {
             Act::Meet(flight, is_late) => {
                 let was_awaited = world.flights[flight].way == Way::Awaited;
                 let (answer, shown) = self.arrive(world, flight);
-                if was_awaited && self.is_random {
+                if was_awaited && self.is_random() {
                     world.flights[flight].way = Way::Answered(Box::new(answer), shown);
                 } else if was_awaited {
                     self.hear(world, flight, answer, shown, is_late);
@@ -673,7 +695,7 @@ impl Scene {
                 self.follow(world, caller);
             }
             Act::Copy(flight) => {
-                world.left.copies -= 1;
+                world.left.copies -= u8::from(!self.is_random());
                 let _ = self.arrive(world, flight);
             }
             Act::Drop(caller) => {
@@ -701,11 +723,11 @@ impl Scene {
 
     fn pass(&self, world: &mut World, time: Duration) {
         world.now += time;
-        match time.as_secs() {
-            0 => {}
-            1 => world.left.seconds -= 1,
-            3600 => world.left.hours -= 1,
-            _ => world.left.weeks -= 1,
+        let left = &mut world.left;
+        match time {
+            HOUR => left.hours -= 1,
+            WEEK => left.weeks -= 1,
+            _ => left.seconds -= u8::from(!self.is_random()),
         }
         for caller in 0..world.callers.len() {
             let is_over = self.now(world, caller).left.is_zero() && world.callers[caller].run.is_some();
@@ -781,7 +803,7 @@ impl Scene {
                 _ => is_alive || matches!(flight.way, Way::Awaited | Way::Answered(..)),
             }
         });
-        if !self.is_random && flights.len() > 1 {
+        if !self.is_random() && flights.len() > 1 {
             flights.sort_by_cached_key(fingerprint);
             flights.dedup_by(|one, other| one.way == Way::Met && one == other);
         }
@@ -805,8 +827,9 @@ fn fingerprint(flight: &Flight) -> u64 {
     hasher.finish()
 }
 
-/// The next of a row of numbers that look random (SplitMix64).
-fn scramble(number: u64) -> u64 {
+/// The next of a row of numbers that look random (`SplitMix64`).
+#[must_use]
+pub fn scramble(number: u64) -> u64 {
     let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
     mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

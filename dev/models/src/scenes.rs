@@ -54,10 +54,10 @@ pub fn check(is_deep: bool, threads: usize, model: Option<&str>) -> Findings {
         let (Named { model, name, .. }, played) = (named, named.scene.play(threads));
         let (states, depth) = (played.states, played.depth);
         let line = format!("model={model} scene={name} states={states} depth={depth} seconds={:.1}", played.seconds);
-        if states <= 100 || depth <= 8 {
-            found.wrong.push(format!("too few states: {line}"));
-        } else if let Some((promise, story)) = &played.violated {
+        if let Some((promise, story)) = &played.violated {
             found.wrong.push(format!("{line}\nviolated: {promise}\n{story}"));
+        } else if states <= 100 || depth <= 8 {
+            found.wrong.push(format!("too few states: {line}"));
         } else {
             found.lines.push(line);
         }
@@ -134,13 +134,14 @@ fn item(calls: &[Kind], stock: Option<i8>, (remembered, window): (u64, u64), att
         life: Duration::from_mins(10),
         budget,
         lease: LeaseClocks::default(),
-        is_random: false,
+        seed: None,
         without: None,
     }
 }
 
 /// The same beside other programs that use versions, or write as they like.
-fn beside(scene: Scene, is_open: bool) -> Scene {
+#[must_use]
+pub fn beside(scene: Scene, is_open: bool) -> Scene {
     let rules = TableRules { rows_may_vanish: true, versions_may_repeat: is_open, ..scene.rules };
     let rows = scene.rows.map(|stored| match stored {
         Some(Stored::Item(Row { stock, .. })) => Some(row(stock, 99, true)),
@@ -256,7 +257,7 @@ const RESTOCK: Kind = Restock { reads_second: true };
 const ORDER_OR_RESTOCK: Kind = Restock { reads_second: false };
 
 /// The number in each row, if it exists.
-type Stock = [Option<i8>; 2];
+pub type Stock = [Option<i8>; 2];
 
 const fn some(x: i8, y: i8) -> Stock {
     [Some(x), Some(y)]
@@ -266,7 +267,8 @@ const fn none(x: i8) -> Stock {
     [Some(x), None]
 }
 
-fn two(calls: &[Kind], [x, y]: Stock, memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
+#[must_use]
+pub fn two(calls: &[Kind], [x, y]: Stock, memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
     let rows = [x.map(|stock| row(stock, 98, false)), y.map(|stock| row(stock, 99, false))];
     let base = item(calls, None, memory, attempts, budget);
     let rules = TableRules { rows_may_vanish: budget.removals > 0, ..base.rules };

@@ -21,8 +21,9 @@ pub struct Scene {
     pub life: Duration,
     pub budget: Budget,
     pub lease: LeaseClocks,
-    /// Whether the order is drawn at random. Then reads travel too, answers may be late, and time passes in milliseconds.
-    pub is_random: bool,
+    /// The seed, if the order is drawn at random. Then reads travel too, answers may be late, and time passes in
+    /// milliseconds.
+    pub seed: Option<u64>,
     pub without: Without,
 }
 
@@ -174,7 +175,7 @@ pub struct Caller {
 /// What a call has met, for the examples that each model has to show.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Met {
-    /// Whether an answer was ever missing.
+    /// Whether an answer was ever missing, or rejected a send whose copy may be applied to other data.
     pub loss: bool,
     /// Whether an attempt was ever open.
     pub open: bool,
@@ -299,6 +300,11 @@ impl Scene {
     #[must_use]
     pub fn lacks(&self, rule: &str) -> bool {
         self.without == Some(rule)
+    }
+
+    #[must_use]
+    pub fn is_random(&self) -> bool {
+        self.seed.is_some()
     }
 
     /// Whether rows may vanish, so that the service's memory of tokens counts.
