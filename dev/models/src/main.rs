@@ -33,8 +33,7 @@ fn main() -> ExitCode {
         without(rule, asked.model.as_deref())
     } else {
         let threads = asked.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        let found = check(asked.is_deep, threads, asked.model.as_deref());
-        found.lines.iter().chain(&found.wrong).for_each(|line| println!("{line}"));
+        let found = check(asked.is_deep, threads, asked.model.as_deref(), |line| println!("{line}"));
         let is_fine = found.wrong.is_empty();
         println!("states={} seconds={:.1} fine={is_fine}", found.states, found.seconds);
         is_fine

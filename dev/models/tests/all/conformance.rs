@@ -1,7 +1,7 @@
-//! The rows of the models behave like an engine under the requests of production.
+//! The table of the models behaves like an engine under the requests of production.
 //!
 //! Random writers see random states of a row, present or past, and send random writes. Each request is built by the
-//! crate and sent to the embedded engine. Outcomes and rows must be those of the models. `FENCEPOST_SEED=7` plays one
+//! crate and sent to the embedded engine. Outcomes and rows must be those of the table in `src/table.rs`. `FENCEPOST_SEED=7` plays one
 //! seed again.
 #![expect(clippy::disallowed_methods, reason = "these tests send single requests of the crate, outside its loops")]
 #![expect(clippy::print_stdout, reason = "a random test prints its seed")]
@@ -9,28 +9,25 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use fastrand::Rng;
-use fencepost::lease::Leases;
-use fencepost::lww::LwwRecord;
-use fencepost::testing::{LeaseTimes, LeaseWrite, RowWrite, WriteId, Writer, lease_request, newest_request};
-use fencepost::{Attributes, Edit, Failure, ItemVersion, Key, Record, Settings};
+use fencepost::lww::{self, LwwRecord, Registration};
+use fencepost::lease::StoredLease;
+use fencepost::testing::{self, LeaseTimes, LeaseWrite, RowWrite, Writer, lease_request, newest_request};
+use fencepost::{Attributes, Edit, Failure, Key, Record, Settings};
+use fencepost_core::{Base, Incarnation, ItemVersion, Trace, WriteId};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
-use models::leases::{LeaseModel, LeaseRow, Request as LeaseCall};
-use models::newest::{Instance, Kind, Newest, Request as NewestCall, Stored, order_key};
-use models::protocol::Limits;
-use models::row::{At, Id, Refused, Row, Write, id, incarnation, version};
-use models::world::Faults;
+use models::front::{self, LEASE_RETENTION, bits};
+use models::state::Said;
+use models::table::{Does, Instance, LeaseRow, OrderKey, Row, Stored, Write, version};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, UNIX_EPOCH};
 
 const TABLE: &str = "Things";
 const R: u64 = 3;
-const W: u8 = 2;
-const NONE: Limits =
-    Limits { sends: 0, faults: Faults { losses: 0, copies: 0, throttles: 0 }, life: 0, hedges: false, begins: 1 };
+const W: u64 = 2;
 
 #[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
-#[record(key = "id", settings = Settings::own().remembered_writes(R).edit_window(W as u64))]
+#[record(key = "id", settings = Settings::own().remembered_writes(R).edit_window(W))]
 struct Thing {
     stock: i8,
 }
@@ -90,134 +87,132 @@ fn number<N: std::str::FromStr>(item: &Attributes, name: &str) -> Option<N> {
     item.get(name)?.as_n().ok()?.parse().ok()
 }
 
-/// A stored row as the model has it. Panics where the row has anything else.
-fn row_of(item: &Attributes) -> Row {
+/// A write as the table of the models has it.
+fn bare(does: Does) -> Write {
+    Write { row: 0, on: None, id: None, does, fence: None, forgets: Vec::new(), burns: Vec::new(), demands: None }
+}
+
+/// What the table makes of a row. `None` if it refuses the write.
+fn expected(write: &Write, stored: Option<&Stored>) -> Option<Option<Stored>> {
+    write.meets(stored, None)
+}
+
+/// A stored row as the table has it. Panics where the row has anything else.
+fn row_of(item: &Attributes) -> Stored {
     let known = ["id", "stock", "_version", "_incarnation", "_writes", "_purgeAt", "_fence"];
     assert!(item.keys().all(|name| known.contains(&name.as_str())), "{item:?}");
-    let last = |bytes: &[u8]| {
-        assert!(bytes.len() == 8 && bytes[..7] == [0; 7], "{bytes:?}");
-        bytes[7]
-    };
     let trace = |(name, value): (&String, &AttributeValue)| {
-        let id = last(WriteId::from_name(name).expect("an id").as_bytes());
-        (id, value.as_n().expect("a number").parse().expect("a small number"))
+        let number: i64 = value.as_n().expect("a number").parse().expect("a small number");
+        let at = version(number.unsigned_abs());
+        let trace = if number < 0 { Trace::Burned(at) } else { Trace::Applied(at) };
+        (WriteId::from_name(name).expect("an id"), trace)
     };
-    let mut memory: Vec<(Id, i8)> = item["_writes"].as_m().expect("a map").iter().map(trace).collect();
-    memory.sort_unstable();
-    Row {
-        at: At {
-            version: number(item, "_version").expect("a version"),
-            incarnation: last(item["_incarnation"].as_b().expect("bytes").as_ref()),
+    let incarnation = item["_incarnation"].as_b().expect("bytes").as_ref().try_into().expect("8 bytes");
+    Stored::Item(Row {
+        at: ItemVersion {
+            version: version(number(item, "_version").expect("a version")),
+            incarnation: Incarnation::from_bytes(incarnation),
         },
-        memory,
+        memory: Some(item["_writes"].as_m().expect("a map").iter().map(trace).collect()),
         stock: number(item, "stock").unwrap_or_default(),
         purge_at: number(item, "_purgeAt"),
         fence: number(item, "_fence"),
-    }
+        line: [0, 0],
+    })
 }
 
-/// One write, as production builds it and as the model has it.
-struct Sent<'a> {
-    real: RowWrite<'a, Thing>,
-    modelled: Write,
-    fence: Option<u64>,
-}
-
-/// A random write by a writer that saw this row and burns these ids.
+/// A random write by a writer that saw this row and burns these ids: as production builds it, and as the table has it.
 fn any_write<'a>(
     chance: &mut Rng,
     seen: Option<&Row>,
-    (by, burn): (Id, &[Id]),
+    (by, burns): (WriteId, &[WriteId]),
     thing: &'a Thing,
     add: &'a Edit,
-    purge_at: u32,
-) -> Sent<'a> {
+    purge_at: u64,
+) -> (RowWrite<'a, Thing>, Write) {
     let fence = chance.bool().then(|| chance.u64(1..4)).filter(|_| chance.bool());
-    let (low, high) = (-thing.stock, 9 - thing.stock);
+    let adds = Does::Add { by: thing.stock, low: -thing.stock, high: 9 - thing.stock };
+    let stamped = |on, does| Write { on: Some(on), id: Some(by), fence, ..bare(does) };
+    let anywhere = Write { fence, ..bare(adds.clone()) };
     let Some(row) = seen else {
-        let (real, modelled, fence) = match chance.u8(0..4) {
-            0 => (RowWrite::BurnCreate, Write::BurnCreate { id: by, purge_at }, None),
-            1 => (RowWrite::AddAnywhere(add), Write::AddAnywhere { by: thing.stock, low, high }, fence),
-            _ => (RowWrite::Create(thing), Write::Create { id: by, stock: thing.stock }, fence),
+        let create = stamped(Base::NoRow(version(1)), Does::Set(thing.stock));
+        return match chance.u8(0..4) {
+            0 => (RowWrite::BurnCreate, Write { does: Does::Bury { purge_at }, fence: None, ..create }),
+            1 => (RowWrite::AddAnywhere(add), anywhere),
+            _ => (RowWrite::Create(thing), create),
         };
-        return Sent { real, modelled, fence };
     };
-    let (at, prune) = (row.at, row.prunable(R, by));
-    let named = ItemVersion { version: version(at.version), incarnation: incarnation(at.incarnation) };
-    let (real, modelled) = match chance.u8(0..10) {
-        0..=2 => {
-            (RowWrite::Update(thing), Write::Update { at, id: by, prune, burn: burn.to_vec(), stock: thing.stock })
-        }
-        3 => (RowWrite::Delete, Write::Bury { at, id: by, prune, purge_at }),
-        4 => (RowWrite::DeleteAt(named), Write::Bury { at, id: by, prune: Vec::new(), purge_at }),
-        5 | 6 => (
-            RowWrite::Add(add),
-            Write::Add { at, window: W, id: by, prune, burn: burn.to_vec(), by: thing.stock, low, high },
-        ),
-        7 => (RowWrite::AddAnywhere(add), Write::AddAnywhere { by: thing.stock, low, high }),
-        8 => {
-            let modelled = Write::Burn { at, window: W, id: by, burn: burn.to_vec() };
-            return Sent { real: RowWrite::Burn, modelled, fence: None };
-        }
-        _ => return Sent { real: RowWrite::Check, modelled: Write::Check { at }, fence: None },
-    };
-    Sent { real, modelled, fence }
-}
-
-/// Whether a row of this incarnation was there before.
-fn was_before(row: Option<&Row>, pasts: &[(Option<Row>, Option<Attributes>)]) -> bool {
-    row.is_some_and(|row| pasts.iter().flat_map(|(past, _)| past).any(|past| past.at.incarnation == row.at.incarnation))
+    let ItemVersion { version, incarnation } = row.at;
+    let at = |window| Base::Row { version, window, incarnation };
+    let forgets = row.memory().expect("a memory").prunable(version, R, by, 0);
+    let pruned = |write: Write| Write { forgets: forgets.clone(), ..write };
+    let burning = |write: Write| Write { burns: burns.to_vec(), ..write };
+    match chance.u8(0..10) {
+        0..=2 => (RowWrite::Update(thing), burning(pruned(stamped(at(1), Does::Set(thing.stock))))),
+        3 => (RowWrite::Delete, pruned(stamped(at(1), Does::Bury { purge_at }))),
+        4 => (RowWrite::DeleteAt(row.at), stamped(at(1), Does::Bury { purge_at })),
+        5 | 6 => (RowWrite::Add(add), burning(pruned(stamped(at(W), adds)))),
+        7 => (RowWrite::AddAnywhere(add), anywhere),
+        8 => (RowWrite::Burn, burning(Write { fence: None, ..stamped(at(W), Does::Burn) })),
+        _ => (RowWrite::Check, Write { on: Some(at(1)), ..bare(Does::Check) }),
+    }
 }
 
 async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2] {
     let key = Key::from(name);
-    let mut row: Option<Row> = None;
-    let mut pasts: Vec<(Option<Row>, Option<Attributes>)> = vec![(None, None)];
+    let mut row: Option<Stored> = None;
+    let mut pasts: Vec<(Option<Stored>, Option<Attributes>)> = vec![(None, None)];
     let mut outcomes = [0, 0];
     for step in 1..=24 {
         // Half of the writers see the row as it is.
         let past = if chance.bool() { pasts.len() - 1 } else { chance.usize(0..pasts.len()) };
         let (seen, item) = &pasts[past];
-        let by = if chance.u8(0..3) == 0 { chance.u8(1..=step) } else { step };
-        if seen.as_ref().is_some_and(|row| row.prunable(R, by).contains(&by)) {
+        let seen = seen.as_ref().and_then(Stored::item);
+        let by = bits(if chance.u8(0..3) == 0 { chance.u64(1..=step) } else { step });
+        let old = seen.map(|row| row.memory().expect("a memory").prunable(row.at.version, R, by, 0)).unwrap_or_default();
+        if old.contains(&by) {
             continue; // A change whose id the row remembers sends nothing more.
         }
         // An attempt burns others of its own change. An id that it also removes would be named twice, and rejected.
-        let removes = |id: Id| seen.iter().any(|row| row.prunable(R, by).contains(&id));
-        let mut burn: Vec<Id> = (0..chance.u8(0..3)).map(|_| chance.u8(1..=step)).collect();
-        burn.retain(|id| *id != by && !removes(*id));
+        let mut burn: Vec<_> = (0..chance.u8(0..3)).map(|_| bits(chance.u64(1..=step))).collect();
+        burn.retain(|id| *id != by && !old.contains(id));
         burn.sort_unstable();
         burn.dedup();
-        let earlier: Vec<_> = burn.iter().map(|earlier| id(*earlier)).collect();
         let thing = Thing { stock: chance.i8(-3..9) };
         let add = Edit::add("stock", i64::from(thing.stock), 0..=9);
-        let purge_at = chance.u32(1..1000);
-        let Sent { real, modelled, fence } = any_write(chance, seen.as_ref(), (by, &burn), &thing, &add, purge_at);
+        let purge_at = chance.u64(1..1000);
+        let (real, write) = any_write(chance, seen, (by, &burn), &thing, &add, purge_at);
         let writer = Writer {
             table: TABLE,
             key: &key,
             seen: item.as_ref(),
-            id: id(by),
-            burn: if matches!(real, RowWrite::Update(_) | RowWrite::Add(_) | RowWrite::Burn) { &earlier } else { &[] },
-            purge_at: UNIX_EPOCH + Duration::from_secs(u64::from(purge_at)),
-            fence,
+            id: by,
+            burn: &write.burns,
+            purge_at: UNIX_EPOCH + Duration::from_secs(purge_at),
+            fence: write.fence,
         };
         let request = match writer.request(&real) {
             Ok(request) => request.expect("each of these has a request"),
             Err(Failure::Fenced) => continue, // The row that was seen forbids it already.
             Err(failure) => panic!("{failure}"),
         };
-        let told = format!("row {name}, step {step}: {modelled:?} under {fence:?} on {row:?}");
-        let expected = modelled.apply(row.as_ref(), fence, None);
-        if row.is_none() && expected.as_ref().is_ok_and(|made| was_before(made.as_ref(), &pasts)) {
+        let told = format!("row {name}, step {step}: {write:?} on {row:?}");
+        let made = expected(&write, row.as_ref());
+        let is_of = |stored: &Option<Stored>, incarnation| {
+            stored.as_ref().and_then(Stored::item).is_some_and(|row| row.at.incarnation == incarnation)
+        };
+        if row.is_none()
+            && let Some(Some(Stored::Item(made))) = &made
+            && pasts.iter().any(|(past, _)| is_of(past, made.at.incarnation))
+        {
             continue; // Ids are unique, so no two rows have one incarnation.
         }
-        assert_eq!(applies(client, request).await, expected.is_ok(), "{told}");
-        outcomes[usize::from(expected.is_ok())] += 1;
-        row = expected.unwrap_or_else(|Refused| row.clone());
+        assert_eq!(applies(client, request).await, made.is_some(), "{told}");
+        outcomes[usize::from(made.is_some())] += 1;
+        row = made.unwrap_or(row);
         let item = stored(client, "id", name).await;
         assert_eq!(item.as_ref().map(row_of), row, "{told}");
-        if row.as_ref().is_some_and(|row| row.purge_at.is_some()) && chance.u8(0..3) == 0 {
+        if row.as_ref().is_some_and(|row| row.purge_at().is_some()) && chance.u8(0..3) == 0 {
             remove(client, "id", name).await;
             row = None;
             pasts.push((None, None));
@@ -229,111 +224,126 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
 }
 
 #[tokio::test]
-async fn a_row_of_the_model_takes_and_refuses_what_the_engine_does_and_is_left_the_same() {
+async fn a_row_of_the_table_takes_and_refuses_what_the_engine_does_and_is_left_the_same() {
     play(60, "id", random_row).await;
 }
 
-fn lease_of(item: &Attributes) -> LeaseRow {
+fn lease_of(item: &Attributes) -> Stored {
     let whole = |name: &str| number(item, name).expect("a number");
-    LeaseRow {
+    Stored::Lease(LeaseRow {
         holder: item.get("holder").map(|holder| holder.as_s().expect("a text").parse().expect("a process")),
         token: whole("token"),
         renewals: whole("renewals"),
         expires_at: whole("expiresAt"),
-        acquire_id: item["acquireId"].as_b().expect("bytes").as_ref()[0],
-        purge_at: number(item, "purgeAt").expect("a number"),
-    }
+        acquire_id: item["acquireId"].as_b().expect("bytes").as_ref()[0].into(),
+        purge_at: whole("purgeAt"),
+    })
 }
 
 async fn random_lease(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2] {
-    let model = LeaseModel {
-        calls: Vec::new(),
-        length: 2,
-        skew: 1,
-        apart: 0,
-        seconds: 0,
-        weeks: 0,
-        limits: NONE,
-        without: None,
-    };
-    let mut row: Option<LeaseRow> = None;
+    let mut row: Option<Stored> = None;
     let mut outcomes = [0, 0];
     for step in 0..20 {
         let now = UNIX_EPOCH + Duration::from_secs(chance.u64(1000..2000));
-        let purge_at = (now + Leases::RETENTION).duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
-        let purge_at = u32::try_from(purge_at).expect("before 2106");
+        let purge_at = (now + LEASE_RETENTION).duration_since(UNIX_EPOCH).expect("after 1970").as_secs();
         let (process, acquire) = (chance.usize(0..2), chance.u8(0..4));
         let (expires_at, cutoff, floor) = (chance.u64(1..9), chance.u64(1..9), chance.u64(1..9));
-        let token = row.as_ref().map_or(5, |row| row.token).saturating_sub(chance.u64(0..2));
-        let at = row.as_ref().map_or(0, |row| row.renewals) + chance.u64(0..2);
+        let lease = row.as_ref().and_then(Stored::lease);
+        let token = lease.map_or(5, |row| row.token).saturating_sub(chance.u64(0..2));
+        let at = lease.map_or(0, |row| row.renewals) + chance.u64(0..2);
         let holder = process.to_string();
-        let times = LeaseTimes { expires_at, cutoff, floor };
-        let (real, modelled) = match chance.u8(0..5) {
+        let (times, id) = (LeaseTimes { expires_at, cutoff, floor }, u64::from(acquire));
+        let (real, does) = match chance.u8(0..5) {
             0 | 1 => (
                 LeaseWrite::Acquire { holder: &holder, id: &[acquire], times },
-                LeaseCall::Acquire { process, id: acquire, expires_at, cutoff, floor, purge_at },
+                Does::Acquire { process, id, expires_at, cutoff, floor, purge_at },
             ),
-            2 => (LeaseWrite::Renew { token, at, expires_at }, LeaseCall::Renew { token, at, expires_at, purge_at }),
-            3 => (LeaseWrite::Release { token }, LeaseCall::Release { token, purge_at }),
-            _ => {
-                let is_held = model.is_held(row.as_ref(), token);
-                let request = lease_request(TABLE, name, &LeaseWrite::Require { token }, now);
-                assert_eq!(applies(client, request).await, is_held, "lease {name}, step {step}: {token} on {row:?}");
-                continue;
-            }
+            2 => (LeaseWrite::Renew { token, at, expires_at }, Does::Renew { token, at, expires_at, purge_at }),
+            3 => (LeaseWrite::Release { token }, Does::Release { token, purge_at }),
+            _ => (LeaseWrite::Require { token }, Does::Require { token }),
         };
-        let told = format!("lease {name}, step {step}: {modelled:?} on {row:?}");
-        let expected = model.next_lease(row.as_ref(), &modelled);
-        assert_eq!(applies(client, lease_request(TABLE, name, &real, now)).await, expected.is_some(), "{told}");
-        outcomes[usize::from(expected.is_some())] += 1;
-        row = expected.unwrap_or_else(|| row.clone());
+        let told = format!("lease {name}, step {step}: {does:?} on {row:?}");
+        let made = expected(&bare(does), row.as_ref());
+        assert_eq!(applies(client, lease_request(TABLE, name, &real, now)).await, made.is_some(), "{told}");
+        outcomes[usize::from(made.is_some())] += 1;
+        row = made.unwrap_or(row);
         assert_eq!(stored(client, "leaseKey", name).await.as_ref().map(lease_of), row, "{told}");
     }
     outcomes
 }
 
 #[tokio::test]
-async fn a_lease_of_the_model_takes_and_refuses_what_the_engine_does_and_is_left_the_same() {
+async fn a_lease_of_the_table_takes_and_refuses_what_the_engine_does_and_is_left_the_same() {
     play(60, "leaseKey", random_lease).await;
 }
 
 fn instance_of(item: &Attributes) -> Stored {
     let name = item.get("name").map(|name| name.as_s().expect("a text").parse().expect("one letter"));
-    Stored {
-        instance: (number(item, "number").expect("a number"), name),
+    Stored::Instance(Instance {
+        order_key: (number(item, "number").expect("a number"), name),
         live: number(item, "value"),
         purge_at: number(item, "_purgeAt"),
-    }
+    })
+}
+
+fn order_key((order, name): OrderKey) -> lww::OrderKey {
+    lww::OrderKey { order: u64::from(order), name: name.map(String::from) }
 }
 
 async fn random_instances(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2] {
     let key = Key::from(name);
-    let model = Newest { calls: Vec::new(), hours: 0, limits: NONE, without: None };
     let mut row: Option<Stored> = None;
     let mut outcomes = [0, 0];
     for step in 0..16 {
-        let (order, value, purge_at) = (chance.u8(0..4), chance.u8(0..9), chance.u32(1..99));
+        let (order, value, purge_at) = (chance.u8(0..4), chance.u8(0..9), chance.u64(1..99));
         let letter = chance.char('a'..='c');
-        let (kind, host): (Kind, Option<Host>) = if chance.bool() {
-            let host = Host { number: order, name: letter.to_string(), value };
-            (Kind::Register((order, Some(letter)), value), Some(host))
+        let (mine, host) = if chance.bool() {
+            ((order, Some(letter)), Some(Host { number: order, name: letter.to_string(), value }))
         } else {
-            (Kind::Delete((order, (chance.u8(0..3) > 0).then_some(letter))), None)
+            ((order, (chance.u8(0..3) > 0).then_some(letter)), None)
         };
-        let (Kind::Register(instance, _) | Kind::Delete(instance)) = kind;
-        let instance: Instance = instance;
-        let request = newest_request(TABLE, &key, host.as_ref(), &order_key(instance), u64::from(purge_at));
-        let told = format!("key {name}, step {step}: {kind:?} on {row:?}");
-        let expected = model.apply(row.as_ref(), &NewestCall { kind, purge_at });
-        assert_eq!(applies(client, request.expect("a whole request")).await, expected.is_some(), "{told}");
-        outcomes[usize::from(expected.is_some())] += 1;
-        row = expected.unwrap_or(row);
+        let does = if host.is_some() { Does::Register(mine, value) } else { Does::Unregister(mine, purge_at) };
+        let request = newest_request(TABLE, &key, host.as_ref(), &order_key(mine), purge_at);
+        let told = format!("key {name}, step {step}: {does:?} on {row:?}");
+        let made = expected(&bare(does), row.as_ref());
+        assert_eq!(applies(client, request.expect("a whole request")).await, made.is_some(), "{told}");
+        outcomes[usize::from(made.is_some())] += 1;
+        row = made.unwrap_or(row);
         assert_eq!(stored(client, "id", name).await.as_ref().map(instance_of), row, "{told}");
     }
     outcomes
 }
 
 #[tokio::test]
-async fn an_instance_of_the_model_replaces_what_it_does_on_the_engine() {
+async fn an_instance_of_the_table_replaces_what_it_does_on_the_engine() {
     play(60, "id", random_instances).await;
+}
+
+/// The fronts of leases and instances are those of the crate, written a second time without its types.
+#[test]
+fn the_fronts_judge_refusals_as_the_crate_does() {
+    let mut chance = Rng::with_seed(7);
+    for _ in 0..10_000 {
+        let (holder, renewals, expires_at) = (chance.bool().then_some(0), chance.u64(0..4), chance.u64(0..3));
+        let (id, end, is_pending) = (chance.u8(0..2), chance.u64(0..3), chance.bool());
+        let lease = LeaseRow { holder, token: 5, renewals, expires_at, acquire_id: 1, purge_at: 0 };
+        let stored = StoredLease::of(holder.map(|holder| holder.to_string()), 5, renewals, expires_at, vec![1]);
+        let (mine, theirs) = (
+            front::judge_acquire(&lease, u64::from(id), end, is_pending),
+            testing::judge_acquire(&stored, &[id], end, is_pending),
+        );
+        assert_eq!(format!("{mine:?}"), format!("{theirs:?}"), "{lease:?}");
+        let at = chance.u64(0..4);
+        assert_eq!(front::judge_renewal(&lease, at, end), testing::judge_renewal(&stored, at, end), "{lease:?}");
+        let key = |chance: &mut Rng| (chance.u8(0..2), chance.bool().then_some('a'));
+        let (mine, other, live, value) = (key(&mut chance), key(&mut chance), chance.bool().then_some(1), chance.u8(1..3));
+        let judged = testing::judge_registration(&order_key(mine), &order_key(other), live, &value);
+        let said = match judged {
+            Registration::New => Said::New,
+            Registration::Same => Said::Same,
+            Registration::Differs(_) => Said::Differs,
+            Registration::Superseded { .. } => Said::Superseded,
+        };
+        assert_eq!(front::judge_registration(mine, other, live, value), said, "{mine:?} {other:?}");
+    }
 }
