@@ -2,9 +2,7 @@
 
 use crate::front::FIRST;
 use crate::play::{Act, HOUR, WEEK};
-use crate::state::{
-    Caller, Flight, History, Kind, Met, ROWS, Request, Scene, Way, World,
-};
+use crate::state::{Caller, Flight, History, Kind, Met, ROWS, Request, Scene, Way, World};
 use crate::table::Stored;
 use fencepost_core::Outcome;
 use std::time::Duration;
@@ -59,7 +57,7 @@ impl Scene {
         let left = &world.left;
         for (index, caller) in world.callers.iter().enumerate() {
             if caller.began.is_none() {
-                self.beginnings(world, index, caller, acts);
+                Self::beginnings(world, index, caller, acts);
             }
             let Some(run) = &caller.run else { continue };
             let is_awaited = |flight: &&Flight| flight.caller == index && flight.way == Way::Awaited;
@@ -74,12 +72,10 @@ impl Scene {
         }
     }
 
-    fn beginnings(&self, world: &World, index: usize, caller: &Caller, acts: &mut Vec<Act>) {
+    fn beginnings(world: &World, index: usize, caller: &Caller, acts: &mut Vec<Act>) {
         let is_looking = caller.kind == Kind::DeleteAtVersion && caller.looked.is_none();
         let is_held = match caller.kind {
-            Kind::Renew | Kind::Release | Kind::Required | Kind::Fenced => {
-                world.history.held[caller.process].is_some()
-            }
+            Kind::Renew | Kind::Release | Kind::Required | Kind::Fenced => world.history.held[caller.process].is_some(),
             _ => true,
         };
         if is_looking && world.rows[FIRST].is_some() {
@@ -133,7 +129,8 @@ impl Scene {
         for row in 0..ROWS {
             let Some(stored) = &world.rows[row] else { continue };
             if let Stored::Item(item) = stored {
-                let (is_live, is_foreign) = (item.purge_at.is_none() && item.stock < 9, item.at.incarnation.is_foreign());
+                let (is_live, is_foreign) =
+                    (item.purge_at.is_none() && item.stock < 9, item.at.incarnation.is_foreign());
                 acts.extend((left.others[row] > 0 && is_live && !is_foreign).then_some(Act::Other(row)));
                 acts.extend((left.overwrites > 0 && is_live).then_some(Act::Overwrite(row)));
             }

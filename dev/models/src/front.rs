@@ -37,14 +37,14 @@ pub struct Sending {
 pub fn first_reads(kind: Kind) -> &'static [usize] {
     match kind {
         Kind::Adds { reads_first: true } | Kind::Checked => &[FIRST, SECOND],
-        Kind::Adds { reads_first: false } | Kind::Cancel | Kind::Restock { reads_second: true } => &[SECOND],
-        Kind::Required | Kind::Fenced => &[SECOND],
+        Kind::Adds { .. } | Kind::Cancel | Kind::Restock { reads_second: true } | Kind::Required | Kind::Fenced => {
+            &[SECOND]
+        }
+        Kind::Add(_) | Kind::AddInBand | Kind::AddAhead(_) | Kind::AddOrUpdate | Kind::Update | Kind::Delete => {
+            &[FIRST]
+        }
         // An order reads nothing. A taken key and a product that refuses show themselves.
-        Kind::Order | Kind::Restock { reads_second: false } | Kind::Create => &[],
-        Kind::DeleteAtVersion | Kind::Acquire | Kind::Renew | Kind::Release => &[],
-        Kind::Register(..) | Kind::Unregister(..) => &[],
-        Kind::Add(_) | Kind::AddInBand | Kind::AddAhead(_) | Kind::AddOrUpdate => &[FIRST],
-        Kind::Update | Kind::Delete => &[FIRST],
+        _ => &[],
     }
 }
 
@@ -148,9 +148,7 @@ impl Scene {
     fn create(&self, run: &Run, row: usize) -> Option<Write> {
         match &run.known[row] {
             Known::There(Stored::Item(dead)) if dead.purge_at.is_some() => Some(self.set(run, row, dead, 1)),
-            Known::Nothing | Known::Absent => {
-                Some(self.stamped(run, row, Base::NoRow(version(1)), None, Does::Set(1)))
-            }
+            Known::Nothing | Known::Absent => Some(self.stamped(run, row, Base::NoRow(version(1)), None, Does::Set(1))),
             _ => None,
         }
     }
@@ -184,10 +182,13 @@ impl Scene {
             Kind::AddAhead(ahead) => {
                 add(1, ItemVersion { version: version(row.at.version.get() + ahead), ..row.at }, (0, MOST))
             }
-            Kind::AddOrUpdate if !run.has_turned && let Some(write) = add(-1, row.at, (0, MOST)) => Some(write),
-            Kind::AddOrUpdate => {
-                Some(self.set(run, FIRST, row, if row.stock > 0 { row.stock - 1 } else { REFILL }))
+            Kind::AddOrUpdate
+                if !run.has_turned
+                    && let Some(write) = add(-1, row.at, (0, MOST)) =>
+            {
+                Some(write)
             }
+            Kind::AddOrUpdate => Some(self.set(run, FIRST, row, if row.stock > 0 { row.stock - 1 } else { REFILL })),
             Kind::Update => (row.stock < MOST).then(|| self.set(run, FIRST, row, row.stock + 1)),
             Kind::Delete => {
                 // Beside programs that use versions, no TTL removes a tombstone.
@@ -220,9 +221,7 @@ impl Scene {
                 live(run, SECOND)?;
                 Ok(vec![add(SECOND, 1), add(FIRST, -2)])
             }
-            Kind::Restock { reads_second: false } => {
-                Ok(vec![self.create(run, SECOND).ok_or(())?, add(FIRST, -2)])
-            }
+            Kind::Restock { reads_second: false } => Ok(vec![self.create(run, SECOND).ok_or(())?, add(FIRST, -2)]),
             _ => {
                 let (first, second) = (first.ok_or(())?, live(run, SECOND)?.ok_or(())?);
                 if first.stock >= MOST {
@@ -265,12 +264,12 @@ impl Scene {
                 let at = run.stored(FIRST).and_then(Stored::lease).map_or(renewals, |lease| lease.renewals);
                 Does::Renew { token, at, expires_at, purge_at }
             }
-            _ => Does::Release { token: self.token_of(run, world, process)?, purge_at },
+            _ => Does::Release { token: Self::token_of(run, world, process)?, purge_at },
         };
         Some(vec![bare(FIRST, does)])
     }
 
-    fn token_of(&self, run: &Run, world: &World, process: usize) -> Option<u64> {
+    fn token_of(run: &Run, world: &World, process: usize) -> Option<u64> {
         match run.writes.iter().map(|write| &write.does).next() {
             Some(Does::Release { token, .. } | Does::Require { token }) => Some(*token),
             _ => world.history.held[process].map(|held| held.token),
@@ -290,13 +289,19 @@ impl Scene {
         if run.known[FIRST] == Known::LostLease {
             return None;
         }
-        let require = Does::Require { token: self.token_of(run, world, process)? };
+        let require = Does::Require { token: Self::token_of(run, world, process)? };
         Some(vec![bare(FIRST, require), self.set(run, SECOND, row, row.stock + 1)])
     }
 
     /// The end of a call whose write repeats, by the row that refused it. `None` if it goes on.
     #[must_use]
-    pub fn judge_repeated(&self, world: &mut World, caller: usize, shown: Option<&Stored>, pending: bool) -> Option<End> {
+    pub fn judge_repeated(
+        &self,
+        world: &mut World,
+        caller: usize,
+        shown: Option<&Stored>,
+        pending: bool,
+    ) -> Option<End> {
         let wall = self.now(world, caller).wall;
         let process = world.callers[caller].process;
         let does = world.callers[caller].run.as_ref()?.writes.first()?.does.clone();

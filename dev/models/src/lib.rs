@@ -7,6 +7,8 @@
 //!
 //! `docs/models.md` lists what is played.
 #![allow(clippy::missing_panics_doc, reason = "a world panics where it contradicts itself, and says how")]
+#![allow(clippy::option_option, reason = "a write is refused, or leaves no row, or leaves one")]
+#![allow(clippy::struct_excessive_bools, reason = "what a call has met is a list of flags")]
 #![allow(missing_docs, reason = "fields of rows and writes are named like those of production")]
 
 pub mod acts;

@@ -2,9 +2,7 @@
 //! and told as the driver of the crate does.
 
 use crate::front::{FIRST, Next, Sending, bits, first_reads, held};
-use crate::state::{
-    Applied, Caller, End, Flight, Kind, Known, ROWS, Request, Rows, Run, Said, Scene, Way, World,
-};
+use crate::state::{Applied, Caller, End, Flight, Kind, Known, ROWS, Request, Rows, Run, Said, Scene, Way, World};
 use crate::table::{Does, Row, Stored, Write, content, version};
 use fencepost_core::{
     Action, Answer, Base, Change, ClientState, Fault, Leave, Outcome, Reason, RetryPolicy, Seen, SeenRow, SendId,
@@ -101,7 +99,7 @@ impl Scene {
         call: impl FnOnce(&mut Change, &mut ClientState, &mut dyn FnMut() -> u64) -> T,
     ) -> T {
         let Run { change, client, drawn, .. } = run;
-        let own = u64::from_be_bytes(*change.attempts().id.as_bytes());
+        let own = number(change.attempts().id);
         let mut draw = || {
             if self.lacks("own-id") {
                 return own;
@@ -128,14 +126,11 @@ impl Scene {
         }
         let Caller { run, .. } = &mut world.callers[caller];
         let Some(run) = run else {
-            return world.flights.retain_mut(|flight| {
-                if flight.caller == caller && flight.way == Way::Awaited {
-                    (flight.way, flight.send) = (Way::Unheard, SendId(0));
-                }
-                true
-            });
+            let own = (0..world.flights.len()).filter(|flight| world.flights[*flight].caller == caller);
+            let own: Vec<_> = own.collect();
+            return own.into_iter().for_each(|flight| world.is_given_up(flight));
         };
-        run.used = run.used.max(u64::from_be_bytes(*run.change.attempts().id.as_bytes()));
+        run.used = run.used.max(number(run.change.attempts().id));
         if !self.is_random() {
             run.drawn = run.used;
         }
@@ -153,15 +148,15 @@ impl Scene {
                 let is_first = matches!(leave.why, Why::First | Why::Conflict);
                 if self.lacks("same-id") && !is_first {
                     run.used += 1;
-                    writes.iter_mut().filter(|write| write.id.is_some()).for_each(|write| write.id = Some(bits(run.used)));
+                    writes
+                        .iter_mut()
+                        .filter(|write| write.id.is_some())
+                        .for_each(|write| write.id = Some(bits(run.used)));
                 }
                 Some(Request::Attempt { writes, token: *token, serve: *serve })
             }
             What::Burn { row, sent, others, tombstone } => {
-                if let Some((WriteId { .. }, _)) = tombstone {
-                    let (id, _) = tombstone.expect("it takes a free key");
-                    run.used = run.used.max(u64::from_be_bytes(*id.as_bytes()));
-                }
+                run.used = tombstone.map_or(run.used, |(id, _)| run.used.max(number(id)));
                 self.burn(run, *row, sent, others, *tombstone).filter(|_| has_room).map(Request::Burn)
             }
         };
@@ -223,7 +218,8 @@ impl Scene {
         };
         let refused_by = run.refusal.iter().find(|(of, _)| *of == row).and_then(|(_, stored)| stored.as_ref());
         let known = refused_by.or(run.stored(row)).and_then(Stored::item);
-        if incarnation.is_foreign() || known.is_some_and(|row| row.at.incarnation != incarnation || row.at.version < version)
+        if incarnation.is_foreign()
+            || known.is_some_and(|row| row.at.incarnation != incarnation || row.at.version < version)
         {
             return None;
         }
@@ -239,9 +235,12 @@ impl Scene {
         let mut memory = row.memory.clone();
         if let Some(memory) = &mut memory {
             let attempts = run.change.attempts();
-            memory.retain(|id, _| !self.lacks("judge") && !(self.lacks("knows-earlier") && attempts.is_open(*id)));
+            let is_hidden = |id| self.lacks("judge") || (self.lacks("knows-earlier") && attempts.is_open(id));
+            memory.retain(|id, _| !is_hidden(*id));
             if self.lacks("burned-is-not-applied") {
-                memory.values_mut().for_each(|trace| *trace = Trace::Applied(trace.version()));
+                for trace in memory.values_mut() {
+                    *trace = Trace::Applied(trace.version());
+                }
             }
         }
         let ends_at = row.purge_at.filter(|_| !self.lacks("margin"));
@@ -293,7 +292,7 @@ impl Scene {
         if token.is_some_and(|token| world.tokens.contains(&token)) {
             return (Answer::of(Outcome::Applied, true), Vec::new());
         }
-        self.note_instance(world, writes);
+        Self::note_instance(world, writes);
         let next: Vec<_> =
             writes.iter().map(|write| write.meets(world.rows[write.row].as_ref(), self.without)).collect();
         if next.iter().any(Option::is_none) {
@@ -302,7 +301,7 @@ impl Scene {
         let is_burn = writes.iter().all(|write| matches!(write.does, Does::Burn))
             || matches!(writes, [Write { on: Some(Base::NoRow(_)), does: Does::Bury { .. }, .. }]);
         if !is_burn {
-            self.note(world, caller, writes, &next, is_copy);
+            Self::note(world, caller, writes, &next, is_copy);
         }
         let before: Rows = writes.iter().map(|write| (write.row, world.rows[write.row].clone())).collect();
         for (write, next) in writes.iter().zip(next) {
@@ -357,21 +356,15 @@ impl Scene {
     }
 
     /// Notes what is applied, for the promises.
-    fn note(
-        &self,
-        world: &mut World,
-        caller: usize,
-        writes: &[Write],
-        next: &[Option<Option<Stored>>],
-        is_copy: bool,
-    ) {
+    fn note(world: &mut World, caller: usize, writes: &[Write], next: &[Option<Option<Stored>>], is_copy: bool) {
         let history = &mut world.history;
         for (write, next) in writes.iter().zip(next) {
             let row = world.rows[write.row].as_ref();
             match (&write.does, row, next) {
                 (Does::Acquire { .. }, row, Some(Some(Stored::Lease(next)))) => {
-                    let is_again =
-                        |lease: &Stored| lease.lease().is_some_and(|lease| lease.holder.is_none() && lease.acquire_id == next.acquire_id);
+                    let is_again = |lease: &Stored| {
+                        lease.lease().is_some_and(|lease| lease.holder.is_none() && lease.acquire_id == next.acquire_id)
+                    };
                     if row.is_some_and(is_again) {
                         history.broken.get_or_insert(AGAIN);
                     }
@@ -417,7 +410,7 @@ impl Scene {
     }
 
     /// Notes the greatest instance that has arrived.
-    fn note_instance(&self, world: &mut World, writes: &[Write]) {
+    fn note_instance(world: &mut World, writes: &[Write]) {
         let (key, is_deleted) = match writes {
             [Write { does: Does::Register(key, _), .. }] => (*key, false),
             [Write { does: Does::Unregister(key, _), .. }] => (*key, true),
@@ -458,7 +451,7 @@ impl Scene {
         if is_refused && self.lacks("judge-first") {
             self.learn_refusal(world, *caller, None);
             if let Next::Answer(end) = self.decide(world, *caller) {
-                self.end(world, *caller, end);
+                Self::end(world, *caller, end);
             }
         }
         let awaits = |send: SendId| world.callers[*caller].run.as_ref().is_some_and(|run| run.change.awaits(send));
@@ -510,13 +503,13 @@ impl Scene {
                 let shown = run.refusal.first().and_then(|(_, stored)| stored.clone());
                 run.known[FIRST] = shown.clone().map_or(Known::Absent, Known::There);
                 match self.judge_repeated(world, caller, shown.as_ref(), pending.is_some()) {
-                    Some(end) => self.end(world, caller, end),
+                    Some(end) => Self::end(world, caller, end),
                     None => self.decided(world, caller),
                 }
             }
             Told::Failed(fault) => self.failed(world, caller, fault),
             Told::GivenUp { is_doubtful } => {
-                self.end(world, caller, if is_doubtful { End::Unknown } else { End::NotApplied });
+                Self::end(world, caller, if is_doubtful { End::Unknown } else { End::NotApplied });
             }
         }
     }
@@ -527,18 +520,18 @@ impl Scene {
         let Some(run) = &mut world.callers[caller].run else { return };
         let is_doubtful = run.change.attempts().is_doubtful() && !self.lacks("open-is-unknown");
         match fault {
-            Fault::Unknown(_) => self.end(world, caller, End::Unknown),
+            Fault::Unknown(_) => Self::end(world, caller, End::Unknown),
             Fault::Rejected(_) | Fault::VersionWentDown if is_doubtful => {
                 self.with(run, |change, _, draw| change.give_up(now, draw));
             }
-            _ if is_doubtful => self.end(world, caller, End::Unknown),
+            _ if is_doubtful => Self::end(world, caller, End::Unknown),
             Fault::VersionWentDown => {
                 // The version was made up. A second copy may be applied when the row reaches it.
                 let id = run.change.attempts().id;
-                self.end(world, caller, End::NotApplied);
+                Self::end(world, caller, End::NotApplied);
                 world.callers[caller].open.push(id);
             }
-            _ => self.end(world, caller, End::NotApplied),
+            _ => Self::end(world, caller, End::NotApplied),
         }
     }
 
@@ -546,7 +539,7 @@ impl Scene {
         let next = self.decide(world, caller);
         let now = self.now(world, caller);
         let Sending { writes, plan, has_turned } = match next {
-            Next::Answer(end) => return self.end(world, caller, end),
+            Next::Answer(end) => return Self::end(world, caller, end),
             Next::Send(sending) => sending,
         };
         if let [Write { does: Does::Release { .. }, .. }] = &*writes {
@@ -613,10 +606,10 @@ impl Scene {
                 None => End::Unknown,
             },
         };
-        self.end(world, caller, end);
+        Self::end(world, caller, end);
     }
 
-    fn end(&self, world: &mut World, caller: usize, end: End) {
+    fn end(world: &mut World, caller: usize, end: End) {
         let one = &mut world.callers[caller];
         let Some(Run { change, answers, .. }) = one.run.take() else { return };
         let open = answers.iter().map(|(id, _)| *id).filter(|id| change.attempts().is_open(*id));
@@ -639,11 +632,18 @@ impl Scene {
 
     /// Lets this happen.
     pub fn act(&self, world: &mut World, act: &Act) {
-        match *act {
-            Act::Look(caller) => {
-                world.callers[caller].looked = world.rows[FIRST].as_ref().and_then(Stored::item).map(|row| row.at);
+        match act {
+            Act::Meet(..) | Act::MeetUnheard(..) | Act::GiveUp(..) | Act::Turn(..) | Act::Reject(_) => {
+                self.send_meets(world, act);
             }
-            Act::Begin(caller) => self.begin(world, caller),
+            _ => self.other_act(world, act),
+        }
+        self.tidy(world);
+    }
+
+    /// What becomes of a send that is awaited or late.
+    fn send_meets(&self, world: &mut World, act: &Act) {
+        match *act {
             Act::Meet(flight, is_late) => {
                 let was_awaited = world.flights[flight].way == Way::Awaited;
                 let (answer, shown) = self.arrive(world, flight);
@@ -665,9 +665,7 @@ impl Scene {
             Act::GiveUp(flight, outcome, is_late) => {
                 world.left.losses -= 1;
                 self.hear(world, flight, Answer::of(outcome, false), Rows::new(), is_late);
-                if world.flights[flight].way == Way::Awaited {
-                    (world.flights[flight].way, world.flights[flight].send) = (Way::Unheard, SendId(0));
-                }
+                world.is_given_up(flight);
             }
             Act::Turn(flight, outcome, is_late) => {
                 world.left.throttles -= 1;
@@ -684,13 +682,25 @@ impl Scene {
                 self.hear(world, flight, answer, Rows::new(), false);
                 world.met(flight);
             }
+            _ => {}
+        }
+    }
+
+    fn other_act(&self, world: &mut World, act: &Act) {
+        match *act {
+            Act::Look(caller) => {
+                world.callers[caller].looked = world.rows[FIRST].as_ref().and_then(Stored::item).map(|row| row.at);
+            }
+            Act::Begin(caller) => self.begin(world, caller),
             Act::Hedge(caller) => {
                 world.left.hedges -= 1;
                 let now = self.now(world, caller);
                 let sends = world.flights.iter().filter(|flight| flight.caller == caller && flight.way == Way::Awaited);
                 let sends: Vec<_> = sends.map(|flight| flight.send).collect();
                 if let Some(run) = &mut world.callers[caller].run {
-                    sends.into_iter().for_each(|send| run.change.handed_over(send, now));
+                    for send in sends {
+                        run.change.handed_over(send, now);
+                    }
                 }
                 self.follow(world, caller);
             }
@@ -701,7 +711,7 @@ impl Scene {
             Act::Drop(caller) => {
                 world.left.drops -= 1;
                 world.callers[caller].met.loss = true;
-                self.end(world, caller, End::Unknown);
+                Self::end(world, caller, End::Unknown);
                 self.follow(world, caller);
             }
             Act::Deliver(flight, twice) => {
@@ -718,7 +728,6 @@ impl Scene {
             Act::Pass(time) => self.pass(world, time),
             _ => self.happen(world, act),
         }
-        self.tidy(world);
     }
 
     fn pass(&self, world: &mut World, time: Duration) {
@@ -731,13 +740,11 @@ impl Scene {
         }
         for caller in 0..world.callers.len() {
             let is_over = self.now(world, caller).left.is_zero() && world.callers[caller].run.is_some();
-            while let Some(flight) = world.flights.iter().position(|flight| {
-                is_over && flight.caller == caller && flight.way == Way::Awaited
-            }) {
+            while let Some(flight) =
+                world.flights.iter().position(|flight| is_over && flight.caller == caller && flight.way == Way::Awaited)
+            {
                 self.hear(world, flight, Answer::of(Outcome::Unknown, false), Rows::new(), false);
-                if world.flights[flight].way == Way::Awaited {
-                    (world.flights[flight].way, world.flights[flight].send) = (Way::Unheard, SendId(0));
-                }
+                world.is_given_up(flight);
             }
             self.follow(world, caller);
         }
@@ -755,7 +762,14 @@ impl Scene {
                 let forgets = row.memory().map(|memory| memory.prunable(row.at.version, remembered, id, 0));
                 let (does, forgets) = (Does::Set(row.stock + 1), forgets.unwrap_or_default());
                 let write = Write {
-                    row: place, on: Some(on), id: Some(id), does, fence: None, forgets, burns: Vec::new(), demands: None,
+                    row: place,
+                    on: Some(on),
+                    id: Some(id),
+                    does,
+                    fence: None,
+                    forgets,
+                    burns: Vec::new(),
+                    demands: None,
                 };
                 if let Some(next) = write.meets(world.rows[place].as_ref(), self.without) {
                     world.rows[place] = next;
@@ -799,7 +813,9 @@ impl Scene {
             let began = callers[flight.caller].began.unwrap_or_default();
             let is_alive = *now <= began + self.life || self.lacks("requests-die");
             match flight.way {
-                Way::Met => is_alive && left.copies > 0 && !matches!(flight.request, Request::Read(_) | Request::Ticket(_)),
+                Way::Met => {
+                    is_alive && left.copies > 0 && !matches!(flight.request, Request::Read(_) | Request::Ticket(_))
+                }
                 _ => is_alive || matches!(flight.way, Way::Awaited | Way::Answered(..)),
             }
         });
@@ -811,9 +827,21 @@ impl Scene {
 }
 
 impl World {
+    fn is_given_up(&mut self, flight: usize) {
+        if self.flights[flight].way == Way::Awaited {
+            (self.flights[flight].way, self.flights[flight].send) = (Way::Unheard, SendId(0));
+        }
+    }
+
     fn met(&mut self, flight: usize) {
         (self.flights[flight].way, self.flights[flight].send) = (Way::Met, SendId(0));
     }
+}
+
+/// The number of a write id.
+#[must_use]
+pub fn number(id: WriteId) -> u64 {
+    u64::from_be_bytes(*id.as_bytes())
 }
 
 fn does_of(writes: &[Write]) -> Vec<(usize, Does)> {

@@ -3,6 +3,7 @@
 use crate::front::millis;
 use crate::play::{AGAIN, DECIDED, FENCED, REQUIRED, TOKENS};
 use crate::state::{Caller, End, Kind, Said, Scene, World};
+use crate::table::Stored;
 use std::time::SystemTime;
 
 pub const ONCE: &str = "no change is applied twice";
@@ -27,7 +28,8 @@ pub const PROMISES: [(&str, Holds); 14] = [
     (COMMITTED, |_, world| {
         changes(world).all(|caller| match (&caller.end, &*caller.applied) {
             (Some(End::Applied(told)), [applied]) => {
-                let is_same = |told: Option<_>, applied: Option<_>| applied.is_none() || told.is_none() || told == applied;
+                let is_same =
+                    |told: Option<_>, applied: Option<_>| applied.is_none() || told.is_none() || told == applied;
                 let is_attempt = told.id == applied.id || applied.id.is_none();
                 is_attempt && told.does == applied.does && is_same(told.at, applied.at)
             }
@@ -50,7 +52,7 @@ pub const PROMISES: [(&str, Holds); 14] = [
     (DECIDED, |_, world| world.history.broken != Some(DECIDED)),
     (GREATEST, |_, world| {
         let is_of_instances = world.callers.iter().any(|caller| matches!(caller.kind, Kind::Register(..)));
-        let seen = world.rows[0].as_ref().and_then(|row| row.instance()).filter(|instance| instance.live.is_some());
+        let seen = world.rows[0].as_ref().and_then(Stored::instance).filter(|instance| instance.live.is_some());
         let greatest = world.history.greatest.filter(|(_, is_deleted)| !is_deleted);
         !is_of_instances || seen.map(|seen| seen.order_key) == greatest.map(|(key, _)| key)
     }),

@@ -2,12 +2,10 @@
 
 use crate::front::bits;
 use crate::play::{AGAIN, DECIDED, FENCED, REQUIRED, TOKENS};
-use crate::promises::{
-    APPLIED, COMMITTED, EXAMPLES, GREATEST, HOLDERS, NOT_APPLIED, ONCE, SUPERSEDED,
-};
+use crate::promises::{APPLIED, COMMITTED, EXAMPLES, GREATEST, HOLDERS, NOT_APPLIED, ONCE, SUPERSEDED};
 use crate::state::Kind::{
-    Acquire, Add, AddAhead, AddInBand, AddOrUpdate, Adds, Cancel, Checked, Create, Delete, DeleteAtVersion, Fenced, Order,
-    Register, Release, Renew, Required, Restock, Unregister, Update,
+    Acquire, Add, AddAhead, AddInBand, AddOrUpdate, Adds, Cancel, Checked, Create, Delete, DeleteAtVersion, Fenced,
+    Order, Register, Release, Renew, Required, Restock, Unregister, Update,
 };
 use crate::state::{Budget, Kind, LeaseClocks, Scene};
 use crate::table::{OrderKey, Row, Stored, content, version};
@@ -80,7 +78,10 @@ pub fn check(is_deep: bool, threads: usize, model: Option<&str>, say: impl Fn(&s
                 finds(&mut found.lines, format!("model={model} without={name} breaks=\"{promise}\" steps={steps}"));
             }
             Some((promise, story)) => {
-                finds(&mut found.wrong, format!("model={model} without={name} should break \"{keeps}\", not \"{promise}\":\n{story}"));
+                finds(
+                    &mut found.wrong,
+                    format!("model={model} without={name} should break \"{keeps}\", not \"{promise}\":\n{story}"),
+                );
             }
             None => finds(&mut found.wrong, format!("model={model} without={name} should break \"{keeps}\"")),
         }
@@ -150,7 +151,7 @@ pub fn beside(scene: Scene, is_open: bool) -> Scene {
         Some(Stored::Item(Row { stock, .. })) => Some(row(stock, 99, true)),
         stored => stored,
     });
-    Scene { rules, rows, ..scene }
+    Scene { rows, rules, ..scene }
 }
 
 /// The scenes of all models. With `is_deep`, larger ones.

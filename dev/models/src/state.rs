@@ -318,10 +318,7 @@ impl Kind {
     /// Whether it changes an item, exactly once.
     #[must_use]
     pub fn is_change(self) -> bool {
-        !matches!(
-            self,
-            Kind::Acquire | Kind::Renew | Kind::Release | Kind::Register(..) | Kind::Unregister(..)
-        )
+        !matches!(self, Kind::Acquire | Kind::Renew | Kind::Release | Kind::Register(..) | Kind::Unregister(..))
     }
 }
 

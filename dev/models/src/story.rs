@@ -1,7 +1,7 @@
 //! Tells a way through a world, one numbered sentence for each act.
 
-use crate::play::Act;
-use crate::state::{Applied, Caller, End, Kind, Request, Way, World};
+use crate::play::{Act, number};
+use crate::state::{Applied, Caller, End, Request, Way, World};
 use crate::table::{Does, LeaseRow, Row, Stored, Write};
 use fencepost_core::{Base, Trace, WriteId};
 
@@ -25,7 +25,7 @@ fn sentence(before: &World, act: &Act, after: &World) -> String {
     let follows = |caller: usize| follows(before, after, caller, name(caller));
     let follows_of = |flight: usize| follows(before.flights[flight].caller);
     let in_time = |is_late: &bool| if *is_late { " Its time is over." } else { "" };
-    let call = |caller: usize| format!("{}'s {}", name(caller), kind(before.callers[caller].kind));
+    let call = |caller: usize| format!("{}'s {:?}", name(caller), before.callers[caller].kind);
     match act {
         Act::Look(caller) => format!("{} looks: {}.", call(*caller), rows(after)),
         Act::Begin(caller) => format!("{} begins: {}.{}", call(*caller), rows(before), follows(*caller)),
@@ -103,26 +103,6 @@ fn told(end: &End) -> String {
     }
 }
 
-fn kind(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Add(_) | Kind::AddInBand | Kind::AddAhead(_) => "add",
-        Kind::AddOrUpdate | Kind::Checked => "change",
-        Kind::Update => "update",
-        Kind::Delete | Kind::DeleteAtVersion | Kind::Unregister(_) => "delete",
-        Kind::Create => "create",
-        Kind::Adds { .. } => "transfer",
-        Kind::Order => "order",
-        Kind::Cancel => "cancellation",
-        Kind::Restock { .. } => "order or restock",
-        Kind::Acquire => "acquire",
-        Kind::Renew => "renewal",
-        Kind::Release => "release",
-        Kind::Required => "required write",
-        Kind::Fenced => "fenced write",
-        Kind::Register(..) => "register",
-    }
-}
-
 fn request(request: &Request) -> String {
     match request {
         Request::Read(_) => "read".to_owned(),
@@ -157,10 +137,6 @@ fn write(write: &Write) -> String {
         }
         None => format!("{what}{id}"),
     }
-}
-
-fn number(id: WriteId) -> u64 {
-    u64::from_be_bytes(*id.as_bytes())
 }
 
 fn rows(world: &World) -> String {

@@ -79,20 +79,43 @@ pub enum Does {
     /// Creates, changes or revives the item with this value.
     Set(i8),
     /// Adds within bounds.
-    Add { by: i8, low: i8, high: i8 },
+    Add {
+        by: i8,
+        low: i8,
+        high: i8,
+    },
     /// Deletes the item, and leaves a tombstone. On a free key, this is the burn of a create.
-    Bury { purge_at: u64 },
+    Bury {
+        purge_at: u64,
+    },
     /// Deletes the item with its row.
     Remove,
     /// Leaves the id as burned.
     Burn,
     /// Changes nothing.
     Check,
-    Acquire { process: usize, id: u64, expires_at: u64, cutoff: u64, floor: u64, purge_at: u64 },
-    Renew { token: u64, at: u64, expires_at: u64, purge_at: u64 },
-    Release { token: u64, purge_at: u64 },
+    Acquire {
+        process: usize,
+        id: u64,
+        expires_at: u64,
+        cutoff: u64,
+        floor: u64,
+        purge_at: u64,
+    },
+    Renew {
+        token: u64,
+        at: u64,
+        expires_at: u64,
+        purge_at: u64,
+    },
+    Release {
+        token: u64,
+        purge_at: u64,
+    },
     /// Demands that the lease is held under this token.
-    Require { token: u64 },
+    Require {
+        token: u64,
+    },
     Register(OrderKey, u8),
     /// Deletes the instance and all older ones.
     Unregister(OrderKey, u64),

@@ -9,8 +9,8 @@
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use fastrand::Rng;
-use fencepost::lww::{self, LwwRecord, Registration};
 use fencepost::lease::StoredLease;
+use fencepost::lww::{self, LwwRecord, Registration};
 use fencepost::testing::{self, LeaseTimes, LeaseWrite, RowWrite, Writer, lease_request, newest_request};
 use fencepost::{Attributes, Edit, Failure, Key, Record, Settings};
 use fencepost_core::{Base, Incarnation, ItemVersion, Trace, WriteId};
@@ -169,7 +169,8 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
         let (seen, item) = &pasts[past];
         let seen = seen.as_ref().and_then(Stored::item);
         let by = bits(if chance.u8(0..3) == 0 { chance.u64(1..=step) } else { step });
-        let old = seen.map(|row| row.memory().expect("a memory").prunable(row.at.version, R, by, 0)).unwrap_or_default();
+        let old =
+            seen.map(|row| row.memory().expect("a memory").prunable(row.at.version, R, by, 0)).unwrap_or_default();
         if old.contains(&by) {
             continue; // A change whose id the row remembers sends nothing more.
         }
@@ -336,7 +337,8 @@ fn the_fronts_judge_refusals_as_the_crate_does() {
         let at = chance.u64(0..4);
         assert_eq!(front::judge_renewal(&lease, at, end), testing::judge_renewal(&stored, at, end), "{lease:?}");
         let key = |chance: &mut Rng| (chance.u8(0..2), chance.bool().then_some('a'));
-        let (mine, other, live, value) = (key(&mut chance), key(&mut chance), chance.bool().then_some(1), chance.u8(1..3));
+        let (mine, other, live, value) =
+            (key(&mut chance), key(&mut chance), chance.bool().then_some(1), chance.u8(1..3));
         let judged = testing::judge_registration(&order_key(mine), &order_key(other), live, &value);
         let said = match judged {
             Registration::New => Said::New,
