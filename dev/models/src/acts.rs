@@ -107,8 +107,8 @@ impl Scene {
                         acts.push(Act::Turn(index, Outcome::NotApplied { throttled }, *is_late));
                     }
                 }
-                let gives_way = world.callers[flight.caller].kind == Kind::AddOrUpdate;
-                if left.rejections > 0 && gives_way && matches!(flight.request, Request::Attempt { .. }) {
+                let is_change = world.callers[flight.caller].kind.is_change();
+                if left.rejections > 0 && is_change && matches!(flight.request, Request::Attempt { .. }) {
                     acts.push(Act::Reject(index));
                 }
                 if self.is_random() && left.losses > 0 {

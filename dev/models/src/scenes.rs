@@ -174,7 +174,7 @@ fn of_one_item(is_deep: bool) -> Vec<Named> {
             "adds" { others: [2, 0] } item(&[Add(-1), Add(-1)], Some(1), (3, 3), 4, limits(3, 2, 1, 1));
             "three-adds" { others: [1, 0] } item(&[Add(-1), Add(-1), Add(1)], Some(1), (3, 2), 3, limits(2, 1, 0, 0));
             "hedged-adds" { others: [2, 0], hedges: 2 } item(&[Add(-1), Add(-1)], Some(1), (3, 3), 3, limits(2, 2, 0, 1));
-            "add-and-updates" { others: [2, 0] } item(&[Add(-1), Update, Update], Some(0), (2, 2), 3, limits(2, 1, 0, 0));
+            "add-and-updates" { others: [2, 0] } item(&[Add(-1), Update, Update], Some(0), (2, 2), 3, limits(1, 1, 0, 0));
             "add-or-updates" { others: [3, 0], rejections: 1 }
                 item(&[AddOrUpdate, Add(1)], Some(0), (3, 2), 4, limits(1, 2, 1, 1));
             "add-or-update-and-delete" { others: [2, 0] }
@@ -185,6 +185,8 @@ fn of_one_item(is_deep: bool) -> Vec<Named> {
             "creates-and-delete" { hours: 2 } item(&[Create, Delete, Create], None, (2, 1), 3, limits(2, 1, 0, 0));
             "old-tag" { hours: 1, others: [1, 0] } item(&[DeleteAtVersion, Delete, Create], Some(1), (2, 1), 3, limits(2, 1, 0, 0));
             "version-made-up" { others: [4, 0] } item(&[AddAhead(2), Add(1)], Some(1), (3, 2), 3, limits(2, 2, 0, 1));
+            "rejected" { others: [2, 0], rejections: 2, hedges: 1 }
+                item(&[AddOrUpdate, Update], Some(0), (3, 2), 4, limits(1, 1, 0, 1));
             "adoptions" { overwrites: 2 } beside(item(&[Update, Add(-1)], Some(1), (2, 2), 3, limits(2, 1, 0, 1)), false);
             "open" { resets: 3, hedges: 2 } beside(item(&[Update], Some(1), (2, 1), 4, limits(3, 2, 1, 1)), true);
             "two-in-open" { resets: 2, hedges: 1 } beside(item(&[Update, Add(-1)], Some(1), (2, 1), 4, limits(2, 0, 1, 1)), true);
@@ -193,6 +195,7 @@ fn of_one_item(is_deep: bool) -> Vec<Named> {
     scenes! { "one-item":
         "throttled" { others: [2, 0], rejections: 1 } item(&[AddOrUpdate], Some(0), (2, 2), 4, limits(1, 1, 2, 1));
         "adds" { others: [2, 0] } item(&[Add(-1), Add(-1)], Some(1), (3, 3), 2, limits(1, 1, 0, 0));
+        "rejected" { others: [1, 0], rejections: 2 } item(&[AddOrUpdate, Update], Some(0), (3, 2), 4, limits(1, 1, 0, 1));
         "hedges" { others: [1, 0], hedges: 2 } item(&[Add(-1), Update], Some(1), (3, 2), 2, limits(1, 1, 0, 0));
         "short-window" { others: [3, 0] } item(&[Add(-1)], Some(1), (2, 1), 4, limits(2, 1, 1, 1));
         "add-and-update" { others: [1, 0] } item(&[Add(-1), Update], Some(0), (2, 2), 3, limits(1, 1, 1, 0));
@@ -298,6 +301,7 @@ fn of_transactions(is_deep: bool) -> Vec<Named> {
     }
     scenes! { "transactions":
         "throttled" { others: [1, 0] } two(&[BLIND], some(1, 0), (3, 3), 3, limits(1, 1, 2, 1));
+        "rejected" { others: [1, 0], rejections: 2 } two(&[BLIND, Order], some(1, 0), (2, 2), 3, limits(1, 1, 0, 0));
         "throttled-burn" { others: [1, 0] } two(&[ORDER_OR_RESTOCK], none(1), (2, 1), 3, limits(1, 1, 2, 1));
         "anchor" { others: [1, 1] } two(&[BLIND], some(1, 0), (3, 3), 4, limits(2, 1, 0, 1));
         "short-window" { others: [0, 3] } two(&[TRANSFER], some(2, 0), (2, 1), 4, limits(1, 1, 0, 1));

@@ -32,13 +32,9 @@ pub use crate::lambda::testing::{
 };
 pub use crate::lease::judge::{AfterAcquire, judge_acquire, judge_renewal};
 pub use crate::protocol::condition::LeaseTimes;
-pub use crate::table::stand::Stand;
-pub use fencepost_core::is_soon;
-pub use fencepost_core::{After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to};
+pub use fencepost_core::Role;
 pub use fencepost_core::{Base, SeenRow, SentWrite, Verdict, judge};
-pub use fencepost_core::{Memory, Trace, WriteId};
-pub use fencepost_core::{Role, is_lost, judge_after_loss, judge_steps};
-pub use fencepost_core::{judge_open, may_still_land};
+pub use fencepost_core::{Trace, WriteId};
 
 /// The default policy with pauses for round trips up to this long.
 #[must_use]
@@ -82,12 +78,6 @@ pub fn judge_registration<T: PartialEq>(
     instance: &T,
 ) -> Registration<T> {
     lww::judge_registration(mine, stored, live, instance)
-}
-
-/// How an item stands to an add that it refused. `passed` says that the row has left the window.
-#[must_use]
-pub fn stand(add: &Edit, item: &Attributes, passed: bool) -> Stand {
-    add.stand(item, passed)
 }
 
 /// The steps of a transaction on the table of `T`, each with the reason of its refusal.
