@@ -106,7 +106,9 @@ macro_rules! rules {
         vec![$({
             let base: Scene = $base;
             let budget = Budget { $($field: $value,)* ..base.budget };
-            let scene = Scene { budget, without: Some($name), ..base };
+            // A rule may have two scenes.
+            let without = Some($name.strip_suffix("-in-transaction").unwrap_or($name));
+            let scene = Scene { budget, without, ..base };
             Removal { named: Named { model: $of, name: $name, scene }, rule: $rule, keeps: $keeps }
         }),*]
     };
@@ -338,6 +340,21 @@ fn rules_of_transactions() -> Vec<Removal> {
             two(&[ORDER_OR_RESTOCK], none(1), (2, 1), 3, gone(few([0, 0])));
         "earlier-is-absent" ONCE "an attempt demands that the row remembers no earlier one" {}
             two(&[BLIND], some(1, 0), (3, 3), 4, few([2, 0]));
+        "burn-in-transaction" NOT_APPLIED
+            "a transaction that may still be applied is burned before it is told as refused" {}
+            two(&[Order], none(0), (2, 1), 3, few([1, 0]));
+        "own-id-in-transaction" COMMITTED "a transaction that follows one which may still be applied has an id of its own" {}
+            two(&[TRANSFER, TRANSFER], some(3, 0), (3, 3), 3, few([1, 0]));
+        "burns-earlier-in-transaction" ONCE "a transaction leaves the ids of earlier ones as burned" {}
+            two(&[BLIND], some(1, 0), (3, 3), 4, few([2, 0]));
+        "knows-earlier-in-transaction" NOT_APPLIED "a row tells an earlier transaction from the last one" {}
+            two(&[BLIND], some(1, 0), (3, 3), 4, few([1, 0]));
+        "forgotten-is-unknown-in-transaction" NOT_APPLIED
+            "an earlier transaction that a row may have forgotten makes the outcome unknown" {}
+            two(&[BLIND], some(1, 0), (2, 1), 4, few([2, 2]));
+        "open-is-unknown-in-transaction" NOT_APPLIED
+            "a call that ends without an answer while a transaction is open is unknown" { throttles: 1, deadlines: 1 }
+            two(&[BLIND], some(1, 0), (3, 3), 4, few([1, 0]));
         "reads-unseen" NOT_APPLIED
             "a row of an earlier attempt that a cancellation did not show is read before the next decision" {}
             two(&[BLIND], some(1, 0), (3, 3), 4, few([1, 0]));
