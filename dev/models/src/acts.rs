@@ -41,12 +41,7 @@ impl Scene {
         let (apart, none) = (self.lease.apart, Duration::ZERO);
         let clocks = [[none, none], [none, apart], [apart, none]];
         let clocks = if apart.is_zero() { &clocks[..1] } else { &clocks };
-        let cancels = self.calls.iter().any(|(_, kind)| {
-            matches!(
-                kind,
-                Kind::Adds { .. } | Kind::Order | Kind::Cancel | Kind::Checked | Kind::Restock { .. } | Kind::Required
-            )
-        });
+        let cancels = self.calls.iter().any(|(_, kind)| kind.is_transaction() || *kind == Kind::Required);
         let ways: &[bool] = if cancels { &[true, false] } else { &[true] };
         clocks.iter().flat_map(|ahead| ways.iter().map(|all| world(*ahead, *all))).collect()
     }

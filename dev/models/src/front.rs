@@ -4,7 +4,7 @@
 use crate::state::{Applied, End, Held, Kind, Known, Run, Said, Scene, World};
 use crate::table::{Does, LeaseRow, OrderKey, Row, Stored, Write, version};
 use fencepost_core::{
-    Base, Incarnation, ItemVersion, Plan, Role, SentWrite, Step, Verdict, anchors_of, epoch_seconds, is_soon,
+    Base, ItemVersion, Plan, Role, SentWrite, Step, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
 };
 use std::time::{Duration, SystemTime};
 
@@ -72,9 +72,7 @@ impl Scene {
                 Some(vec![bare(FIRST, Does::Unregister(key, purge_at))])
             }
             Kind::Required | Kind::Fenced => self.writes_under_lease(world, caller, run),
-            Kind::Adds { .. } | Kind::Order | Kind::Cancel | Kind::Checked | Kind::Restock { .. } => {
-                self.steps(kind, run).ok().and_then(|writes| self.anchored(run, writes))
-            }
+            kind if kind.is_transaction() => self.steps(kind, run).ok().and_then(|writes| self.anchored(run, writes)),
             _ => self.write(world, caller, run, wall).map(|write| vec![write]),
         };
         let Some(writes) = writes else { return Next::Answer(End::NotApplied) };
@@ -118,7 +116,7 @@ impl Scene {
         Step { row: write.row, role, rules: self.rules, is_named_by_client }
     }
 
-    fn sent(&self, id: fencepost_core::WriteId, fence: Option<u64>, on: Base) -> SentWrite {
+    fn sent(&self, id: WriteId, fence: Option<u64>, on: Base) -> SentWrite {
         let sent = SentWrite::new(self.rules, id, fence, on);
         // Without this rule, the row is said to remember for ever.
         let remembered = if self.lacks("forgotten-is-unknown") { 99 } else { sent.remembered };
@@ -170,7 +168,7 @@ impl Scene {
             // A first send starts from a version, without a look at the value.
             let takes = !run.has_sent || (low - by..=high - by).contains(&row.stock);
             let does = Does::Add { by, low: low - by, high: high - by };
-            let window = if of.incarnation.is_foreign() || self.rules.versions_may_repeat { 1 } else { window };
+            let window = if self.rules.versions_may_repeat { 1 } else { window };
             let seen = Some(row).filter(|_| of == row.at);
             takes.then(|| self.stamped(run, FIRST, at(of, window), seen, does))
         };
@@ -254,8 +252,7 @@ impl Scene {
             Kind::Acquire => {
                 let skew = if self.lacks("skew") { Duration::ZERO } else { self.lease.skew };
                 let floor = if self.lacks("tokens-from-time") { 0 } else { now };
-                let id = run.change.attempts().id;
-                let id = u64::from_be_bytes(*id.as_bytes());
+                let id = number(run.change.attempts().id);
                 Does::Acquire { process, id, expires_at, cutoff: now - millis_of(skew), floor, purge_at }
             }
             Kind::Renew => {
@@ -356,8 +353,8 @@ fn bare(row: usize, does: Does) -> Write {
 }
 
 fn at(ItemVersion { version, incarnation }: ItemVersion, window: u64) -> Base {
-    let is_foreign: fn(&Incarnation) -> bool = Incarnation::is_foreign;
-    Base::Row { version, window: if is_foreign(&incarnation) { 1 } else { window }, incarnation }
+    // An adoption demands exactly the version that was seen.
+    Base::Row { version, window: if incarnation.is_foreign() { 1 } else { window }, incarnation }
 }
 
 #[must_use]
@@ -376,8 +373,14 @@ fn millis_of(time: Duration) -> u64 {
 
 /// The write id with this number.
 #[must_use]
-pub fn bits(number: u64) -> fencepost_core::WriteId {
-    fencepost_core::WriteId::from_random(number)
+pub fn bits(number: u64) -> WriteId {
+    WriteId::from_random(number)
+}
+
+/// The number of a write id.
+#[must_use]
+pub fn number(id: WriteId) -> u64 {
+    u64::from_be_bytes(*id.as_bytes())
 }
 
 /// The meaning of the refusal of an acquire, as in the crate.

@@ -18,6 +18,7 @@ pub mod play;
 pub mod promises;
 pub mod random;
 pub mod scenes;
+pub mod service;
 pub mod state;
 pub mod story;
 pub mod table;

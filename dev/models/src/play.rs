@@ -1,14 +1,15 @@
-//! One act in a world: what callers, table, network and time do. The callers are production's machines: they are asked
-//! and told as the driver of the crate does.
+//! One act in a world: what callers, network, other programs and time do. The callers are production's machines: they are
+//! asked and told as the driver of the crate does.
 
-use crate::front::{FIRST, Next, Sending, bits, first_reads, held};
-use crate::state::{Applied, Caller, End, Flight, Kind, Known, ROWS, Request, Rows, Run, Said, Scene, Way, World};
-use crate::table::{Does, Row, Stored, Write, content, version};
+use crate::front::{FIRST, Next, Sending, bits, first_reads, held, number};
+use crate::service::{does_of, scramble};
+use crate::state::{Applied, Caller, End, Flight, Known, Request, Rows, Run, Said, Scene, Way, World};
+use crate::table::{Does, Stored, Write, content, version};
 use fencepost_core::{
-    Action, Answer, Base, Change, ClientState, Fault, Leave, Outcome, Reason, RetryPolicy, Seen, SeenRow, SendId,
-    SentWrite, Terms, Told, Trace, What, Why, WriteId, is_lost,
+    Action, Answer, Base, Change, ClientState, Fault, ItemVersion, Leave, Outcome, Reason, RetryPolicy, SendId,
+    SentWrite, Terms, Told, What, Why, WriteId, epoch_seconds,
 };
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// What may happen next.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -45,14 +46,6 @@ pub enum Act {
 pub const HOUR: Duration = Duration::from_hours(1);
 /// A week and ten minutes: TTL has removed the row of a lease that was written before.
 pub const WEEK: Duration = Duration::from_mins(7 * 24 * 60 + 10);
-
-pub const TOKENS: &str = "tokens rise";
-/// A required write is applied only under the token of the last acquire.
-pub const REQUIRED: &str = "a required write is never applied after the next acquire";
-/// No late copy of an acquire takes the lease again after its release.
-pub const AGAIN: &str = "what was acquired and released is not acquired again by a late copy";
-pub const FENCED: &str = "the tokens that the item sees never fall";
-pub const DECIDED: &str = "a decision is applied to the state that it was made on";
 
 impl Scene {
     /// Begins a call: its machine, for a client that was answered before.
@@ -186,12 +179,6 @@ impl Scene {
         }
     }
 
-    /// In random play, whether something rare happens now.
-    fn happens(&self, world: &World, one_in: u64) -> bool {
-        let now = u64::try_from(world.now.as_nanos()).unwrap_or_default();
-        self.seed.is_some_and(|seed| scramble(seed ^ now ^ world.flights.len() as u64).is_multiple_of(one_in))
-    }
-
     /// Whether a burn is not sent, and told as applied all the same: a rule is missing.
     fn is_told_burned(&self, run: &Run, burn: &Write) -> bool {
         let is_open = burn.id.is_some_and(|id| run.change.attempts().id != id);
@@ -205,7 +192,7 @@ impl Scene {
         row: usize,
         sent: &SentWrite,
         others: &[WriteId],
-        tombstone: Option<(WriteId, std::time::SystemTime)>,
+        tombstone: Option<(WriteId, SystemTime)>,
     ) -> Option<Write> {
         let write = |on, id, does, demands| {
             let burns = others.iter().copied().filter(|other| *other != id).collect();
@@ -213,7 +200,7 @@ impl Scene {
         };
         let Base::Row { version, window, incarnation } = sent.on else {
             let (id, from) = tombstone?;
-            let purge_at = fencepost_core::epoch_seconds(from + Duration::from_hours(1));
+            let purge_at = epoch_seconds(from + Duration::from_hours(1));
             return write(sent.on, id, Does::Bury { purge_at }, None);
         };
         let refused_by = run.refusal.iter().find(|(of, _)| *of == row).and_then(|(_, stored)| stored.as_ref());
@@ -227,199 +214,6 @@ impl Scene {
         let window = if window == 1 || self.rules.versions_may_repeat { 1 } else { self.window };
         let demands = known.filter(|_| self.rules.versions_may_repeat).map(|row| row.stock);
         write(Base::Row { version, window, incarnation }, sent.id, Does::Burn, demands)
-    }
-
-    /// What the machine is shown of a row. Without some rules, less than there is.
-    fn seen(&self, run: &Run, stored: Option<&Stored>) -> Option<SeenRow> {
-        let row = stored?.item()?;
-        let mut memory = row.memory.clone();
-        if let Some(memory) = &mut memory {
-            let attempts = run.change.attempts();
-            let is_hidden = |id| self.lacks("judge") || (self.lacks("knows-earlier") && attempts.is_open(id));
-            memory.retain(|id, _| !is_hidden(*id));
-            if self.lacks("burned-is-not-applied") {
-                for trace in memory.values_mut() {
-                    *trace = Trace::Applied(trace.version());
-                }
-            }
-        }
-        let ends_at = row.purge_at.filter(|_| !self.lacks("margin"));
-        Some(SeenRow { ends_at, ..Row { memory, ..row.clone() }.seen() })
-    }
-
-    /// A request arrives at the table. Returns the answer with the rows that it shows.
-    fn arrive(&self, world: &mut World, flight: usize) -> (Answer, Rows) {
-        let Flight { caller, request, way, .. } = world.flights[flight].clone();
-        let is_copy = !matches!(way, Way::Awaited | Way::Unheard);
-        match request {
-            Request::Read(rows) => {
-                let is_stale = self.lacks("ask-rows");
-                let mut shown: Rows = rows.iter().map(|row| (*row, world.rows[*row].clone())).collect();
-                // A batch may leave rows out.
-                shown.truncate(if self.happens(world, 4) { 1 } else { ROWS });
-                let mut answer = Answer::of(Outcome::Applied, true);
-                if let Some(run) = &world.callers[caller].run {
-                    let known = |row: usize| run.stored(row).filter(|_| is_stale && run.has_sent);
-                    let seen = |(row, stored): &(usize, Option<Stored>)| {
-                        (*row, self.seen(run, known(*row).or(stored.as_ref())))
-                    };
-                    answer.rows = shown.iter().map(seen).collect();
-                }
-                (answer, shown)
-            }
-            Request::Ticket(row) => {
-                let mut answer = Answer::of(Outcome::Applied, true);
-                if let Some(Stored::Item(row)) = &mut world.rows[row] {
-                    row.line[0] += 1;
-                    answer.ticket = Some(row.line[0]);
-                }
-                (answer, Vec::new())
-            }
-            Request::Attempt { writes, token, serve } => self.meet(world, caller, &writes, token, serve, is_copy),
-            Request::Burn(write) => self.meet(world, caller, &[write], None, None, is_copy),
-        }
-    }
-
-    fn meet(
-        &self,
-        world: &mut World,
-        caller: usize,
-        writes: &[Write],
-        token: Option<[u64; 2]>,
-        serve: Option<u64>,
-        is_copy: bool,
-    ) -> (Answer, Rows) {
-        if token.is_some_and(|token| world.tokens.contains(&token)) {
-            return (Answer::of(Outcome::Applied, true), Vec::new());
-        }
-        Self::note_instance(world, writes);
-        let next: Vec<_> =
-            writes.iter().map(|write| write.meets(world.rows[write.row].as_ref(), self.without)).collect();
-        if next.iter().any(Option::is_none) {
-            return self.refusal(world, caller, writes, &next);
-        }
-        let is_burn = writes.iter().all(|write| matches!(write.does, Does::Burn))
-            || matches!(writes, [Write { on: Some(Base::NoRow(_)), does: Does::Bury { .. }, .. }]);
-        if !is_burn {
-            Self::note(world, caller, writes, &next, is_copy);
-        }
-        let before: Rows = writes.iter().map(|write| (write.row, world.rows[write.row].clone())).collect();
-        for (write, next) in writes.iter().zip(next) {
-            world.rows[write.row] = next.flatten();
-            if let (Some(serve), Some(Stored::Item(row))) = (serve, &mut world.rows[write.row]) {
-                row.line[1] = row.line[1].max(serve);
-            }
-        }
-        world.tokens.extend(token.filter(|_| self.keeps_tokens()));
-        let mut answer = Answer::of(Outcome::Applied, true);
-        let [Write { row, does, .. }] = writes else { return (answer, Vec::new()) };
-        // A delete of an instance returns the row that it replaced, every other write the new one.
-        let shown = if matches!(does, Does::Unregister(..)) { before } else { vec![(*row, world.rows[*row].clone())] };
-        if let Some(run) = &world.callers[caller].run {
-            answer.rows = shown.iter().map(|(row, stored)| (*row, self.seen(run, stored.as_ref()))).collect();
-        }
-        (answer, shown)
-    }
-
-    fn refusal(
-        &self,
-        world: &World,
-        caller: usize,
-        writes: &[Write],
-        next: &[Option<Option<Stored>>],
-    ) -> (Answer, Rows) {
-        let mut answer = Answer::of(Outcome::Refused, true);
-        let (mut shown, mut is_first) = (Rows::new(), true);
-        for (write, next) in writes.iter().zip(next) {
-            // A service may name only one of the steps that did not hold.
-            let is_named = next.is_none() && (is_first || world.shows_all);
-            is_first &= next.is_some();
-            if !is_named {
-                let is_busy = next.is_some() && self.happens(world, 4);
-                answer.reasons.push(if is_busy { Reason::NotNow } else { Reason::None });
-                continue;
-            }
-            let stored = world.rows[write.row].clone();
-            let seen = match (&write.does, &world.callers[caller].run) {
-                (Does::Require { token }, _) => {
-                    let lease = stored.as_ref().and_then(Stored::lease);
-                    let is_lost = lease.is_some_and(|lease| is_lost(*token, lease.token, lease.holder.is_some()));
-                    Seen::Lease { is_lost }
-                }
-                (_, Some(run)) => Seen::Row(self.seen(run, stored.as_ref())),
-                (_, None) => Seen::Row(None),
-            };
-            answer.reasons.push(Reason::Refused(seen));
-            shown.push((write.row, stored));
-        }
-        (answer, shown)
-    }
-
-    /// Notes what is applied, for the promises.
-    fn note(world: &mut World, caller: usize, writes: &[Write], next: &[Option<Option<Stored>>], is_copy: bool) {
-        let history = &mut world.history;
-        for (write, next) in writes.iter().zip(next) {
-            let row = world.rows[write.row].as_ref();
-            match (&write.does, row, next) {
-                (Does::Acquire { .. }, row, Some(Some(Stored::Lease(next)))) => {
-                    let is_again = |lease: &Stored| {
-                        lease.lease().is_some_and(|lease| lease.holder.is_none() && lease.acquire_id == next.acquire_id)
-                    };
-                    if row.is_some_and(is_again) {
-                        history.broken.get_or_insert(AGAIN);
-                    }
-                    if next.token <= history.acquired {
-                        history.broken.get_or_insert(TOKENS);
-                    }
-                    history.acquired = history.acquired.max(next.token);
-                }
-                (Does::Require { token }, ..) if *token < history.acquired => {
-                    history.broken.get_or_insert(REQUIRED);
-                }
-                (Does::Set(_) | Does::Bury { .. }, Some(Stored::Item(row)), _) => {
-                    let is_it = matches!(write.on, Some(Base::Row { version, incarnation, .. })
-                        if version == row.at.version && incarnation == row.at.incarnation);
-                    if !is_it {
-                        history.broken.get_or_insert(DECIDED);
-                    }
-                }
-                _ => {}
-            }
-            if let Some(fence) = write.fence {
-                if fence < history.written {
-                    history.broken.get_or_insert(FENCED);
-                }
-                history.written = history.written.max(fence);
-            }
-        }
-        let id = writes.iter().find_map(|write| write.id);
-        let at = match (writes, next) {
-            ([Write { id: Some(_), row, .. }], [Some(after)]) => match (after, &world.rows[*row]) {
-                (Some(Stored::Item(row)), _) => Some(row.at),
-                (_, Some(Stored::Item(row))) => {
-                    Some(fencepost_core::ItemVersion { version: row.at.version.next(), ..row.at })
-                }
-                _ => None,
-            },
-            _ => None,
-        };
-        let one = &mut world.callers[caller];
-        one.is_excused |= is_copy && one.end.is_some() && id.is_some_and(|id| one.open.contains(&id));
-        one.is_excused |= is_copy && one.end.is_some() && matches!(one.kind, Kind::Register(..));
-        one.applied.push(Applied { id, at, does: does_of(writes) });
-    }
-
-    /// Notes the greatest instance that has arrived.
-    fn note_instance(world: &mut World, writes: &[Write]) {
-        let (key, is_deleted) = match writes {
-            [Write { does: Does::Register(key, _), .. }] => (*key, false),
-            [Write { does: Does::Unregister(key, _), .. }] => (*key, true),
-            _ => return,
-        };
-        let rank = |(key, is_deleted): (crate::table::OrderKey, bool)| (crate::table::order(key), is_deleted);
-        if world.history.greatest.is_none_or(|greatest| rank(greatest) < rank((key, is_deleted))) {
-            world.history.greatest = Some((key, is_deleted));
-        }
     }
 
     /// The caller of a send hears its answer.
@@ -583,7 +377,7 @@ impl Scene {
         }
     }
 
-    fn applied(&self, world: &mut World, caller: usize, id: WriteId, at: Option<fencepost_core::ItemVersion>) {
+    fn applied(&self, world: &mut World, caller: usize, id: WriteId, at: Option<ItemVersion>) {
         let wall = self.now(world, caller).wall;
         let Caller { run, process, .. } = &world.callers[caller];
         let Some(run) = run else { return };
@@ -801,9 +595,7 @@ impl Scene {
     }
 
     fn last_row(&self) -> usize {
-        usize::from(self.calls.iter().any(|(_, kind)| {
-            matches!(kind, Kind::Adds { .. } | Kind::Order | Kind::Cancel | Kind::Checked | Kind::Restock { .. })
-        }))
+        usize::from(self.calls.iter().any(|(_, kind)| kind.is_transaction()))
     }
 
     /// Drops dead requests and sorts the others, so that equal worlds are equal.
@@ -838,28 +630,9 @@ impl World {
     }
 }
 
-/// The number of a write id.
-#[must_use]
-pub fn number(id: WriteId) -> u64 {
-    u64::from_be_bytes(*id.as_bytes())
-}
-
-fn does_of(writes: &[Write]) -> Vec<(usize, Does)> {
-    writes.iter().map(|write| (write.row, write.does.clone())).collect()
-}
-
 fn fingerprint(flight: &Flight) -> u64 {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let mut hasher = DefaultHasher::new();
     flight.hash(&mut hasher);
     hasher.finish()
-}
-
-/// The next of a row of numbers that look random (`SplitMix64`).
-#[must_use]
-pub fn scramble(number: u64) -> u64 {
-    let mut mixed = number.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    mixed ^ (mixed >> 31)
 }

@@ -1,7 +1,6 @@
 //! What every world keeps, and what some world of each model must show, or a promise could hold without it.
 
 use crate::front::millis;
-use crate::play::{AGAIN, DECIDED, FENCED, REQUIRED, TOKENS};
 use crate::state::{Caller, End, Kind, Said, Scene, World};
 use crate::table::Stored;
 use std::time::SystemTime;
@@ -15,6 +14,14 @@ pub const HOLDERS: &str = "no two processes believe in one lease";
 pub const GREATEST: &str = "what is seen is the greatest of all that arrived";
 pub const SUPERSEDED: &str = "told superseded: not registered afterwards";
 pub const TRUE: &str = "told new or deleted: applied";
+
+pub const TOKENS: &str = "tokens rise";
+/// A required write is applied only under the token of the last acquire.
+pub const REQUIRED: &str = "a required write is never applied after the next acquire";
+/// No late copy of an acquire takes the lease again after its release.
+pub const AGAIN: &str = "what was acquired and released is not acquired again by a late copy";
+pub const FENCED: &str = "the tokens that the item sees never fall";
+pub const DECIDED: &str = "a decision is applied to the state that it was made on";
 
 /// A condition on a world.
 pub type Holds = fn(&Scene, &World) -> bool;

@@ -1,9 +1,10 @@
 //! Long random ways through random worlds, where a search of all is impossible. Reads travel too, answers are late or come
 //! twice, time passes in milliseconds, and the machine is woken when it asks for that.
 
-use crate::play::{Act, scramble};
+use crate::play::Act;
 use crate::promises::{EXAMPLES, PROMISES};
 use crate::scenes::{beside, two};
+use crate::service::scramble;
 use crate::state::{Budget, Kind, Scene, Way, World};
 use fencepost_core::TableRules;
 use std::collections::BTreeSet;

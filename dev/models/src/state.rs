@@ -315,6 +315,12 @@ impl Scene {
 }
 
 impl Kind {
+    /// Whether it changes two rows together.
+    #[must_use]
+    pub fn is_transaction(self) -> bool {
+        matches!(self, Kind::Adds { .. } | Kind::Order | Kind::Cancel | Kind::Checked | Kind::Restock { .. })
+    }
+
     /// Whether it changes an item, exactly once.
     #[must_use]
     pub fn is_change(self) -> bool {

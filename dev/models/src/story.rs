@@ -1,6 +1,7 @@
 //! Tells a way through a world, one numbered sentence for each act.
 
-use crate::play::{Act, number};
+use crate::front::number;
+use crate::play::Act;
 use crate::state::{Applied, Caller, End, Request, Way, World};
 use crate::table::{Does, LeaseRow, Row, Stored, Write};
 use fencepost_core::{Base, Trace, WriteId};
