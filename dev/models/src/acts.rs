@@ -133,7 +133,8 @@ impl Scene {
             acts.extend(is_due.then_some(Act::Ttl(row)));
         }
         acts.extend((left.resets > 0 && world.rows[FIRST] != self.rows[FIRST]).then_some(Act::Reset(FIRST)));
-        acts.extend((left.removals > 0).then_some(Act::Remove));
+        let is_there = world.rows.iter().any(Option::is_some) || !self.rules.values_may_end;
+        acts.extend((left.removals > 0 && is_there).then_some(Act::Remove));
         acts.extend((left.hours > 0).then_some(Act::Pass(HOUR)));
         acts.extend((left.seconds > 0).then_some(Act::Pass(SECOND)));
         acts.extend((left.weeks > 0).then_some(Act::Pass(WEEK)));

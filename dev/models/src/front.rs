@@ -4,7 +4,7 @@
 use crate::state::{Applied, End, Held, Kind, Known, Run, Said, Scene, World};
 use crate::table::{Does, LeaseRow, OrderKey, Row, Stored, Write, version};
 use fencepost_core::{
-    Base, ItemVersion, Plan, Role, SentWrite, Step, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
+    Base, ItemVersion, Plan, Role, SentWrite, Step, TableRules, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
 };
 use std::time::{Duration, SystemTime};
 
@@ -113,7 +113,8 @@ impl Scene {
             _ => Role::Repeats,
         };
         let is_named_by_client = matches!(kind, Kind::Delete | Kind::DeleteAtVersion);
-        Step { row: write.row, role, rules: self.rules, is_named_by_client }
+        let values_may_end = self.rules.values_may_end && !self.lacks("values-end");
+        Step { row: write.row, role, rules: TableRules { values_may_end, ..self.rules }, is_named_by_client }
     }
 
     fn sent(&self, id: WriteId, fence: Option<u64>, on: Base) -> SentWrite {

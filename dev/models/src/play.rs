@@ -4,7 +4,7 @@
 use crate::front::{FIRST, Next, Sending, bits, first_reads, held, number};
 use crate::service::{does_of, scramble};
 use crate::state::{Applied, Caller, End, Flight, Known, Request, Rows, Run, Said, Scene, Way, World};
-use crate::table::{Does, Stored, Write, content, version};
+use crate::table::{Does, Stored, Write, content, row, version};
 use fencepost_core::{
     Action, Answer, Base, Change, ClientState, Fault, ItemVersion, Leave, Outcome, Reason, RetryPolicy, SendId,
     SentWrite, Terms, Told, What, Why, WriteId, epoch_seconds,
@@ -583,7 +583,9 @@ impl Scene {
             }
             Act::Remove => {
                 world.left.removals -= 1;
-                world.rows[self.last_row()] = None;
+                let place = self.last_row();
+                world.rows[place] =
+                    self.rules.values_may_end.then(|| row(1, 9000 + u64::from(world.left.removals), false));
             }
             Act::Ttl(place) => {
                 world.rows[place] = None;

@@ -1,6 +1,5 @@
 //! The bounds of each model, and for each rule the smallest scene that shows its purpose.
 
-use crate::front::bits;
 use crate::promises::{
     AGAIN, APPLIED, COMMITTED, DECIDED, EXAMPLES, FENCED, GREATEST, HOLDERS, NOT_APPLIED, ONCE, REQUIRED, SUPERSEDED,
     TOKENS,
@@ -10,9 +9,9 @@ use crate::state::Kind::{
     Order, Register, Release, Renew, Required, Restock, Unregister, Update,
 };
 use crate::state::{Budget, Kind, LeaseClocks, Scene};
-use crate::table::{OrderKey, Row, Stored, content, version};
-use fencepost_core::{ItemVersion, TableRules, Trace, Version};
-use std::collections::{BTreeMap, BTreeSet};
+use crate::table::{OrderKey, Row, Stored, row};
+use fencepost_core::TableRules;
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The models, in the order in which they build on each other.
@@ -119,15 +118,6 @@ macro_rules! rules {
 const OWN: TableRules =
     TableRules { remembered: 2, rows_may_vanish: false, versions_may_repeat: false, values_may_end: false };
 
-/// A row of the crate at version 1, or of another program.
-fn row(stock: i8, id: u64, is_foreign: bool) -> Stored {
-    let memory = BTreeMap::from([(bits(id), Trace::Applied(Version::ABSENT))]);
-    let incarnation = if is_foreign { content(version(1), stock) } else { bits(id).as_incarnation() };
-    let at = ItemVersion { version: version(1), incarnation };
-    let memory = (!is_foreign).then_some(memory);
-    Stored::Item(Row { at, memory, stock, purge_at: None, fence: None, line: [0, 0] })
-}
-
 fn limits(losses: u8, copies: u8, throttles: u8, deadlines: u8) -> Budget {
     Budget { losses, copies, throttles, deadlines, ..Budget::default() }
 }
@@ -156,6 +146,11 @@ pub fn beside(scene: Scene, is_open: bool) -> Scene {
         stored => stored,
     });
     Scene { rows, rules, ..scene }
+}
+
+/// The same where other clients may end a value.
+fn ending(scene: Scene) -> Scene {
+    Scene { rules: TableRules { values_may_end: true, ..scene.rules }, ..scene }
 }
 
 /// The scenes of all models. With `is_deep`, larger ones.
@@ -190,6 +185,7 @@ fn of_one_item(is_deep: bool) -> Vec<Named> {
             "version-made-up" { others: [4, 0] } item(&[AddAhead(2), Add(1)], Some(1), (3, 2), 3, limits(2, 2, 0, 1));
             "rejected" { others: [2, 0], rejections: 1, hedges: 1 }
                 item(&[AddOrUpdate, Update], Some(0), (3, 2), 4, limits(1, 1, 0, 1));
+            "values-end" { removals: 2, hedges: 1 } ending(item(&[Create, Update], None, (2, 1), 4, limits(2, 1, 0, 1)));
             "adoptions" { overwrites: 2 } beside(item(&[Update, Add(-1)], Some(1), (2, 2), 3, limits(2, 1, 0, 1)), false);
             "open" { resets: 3, hedges: 2 } beside(item(&[Update], Some(1), (2, 1), 4, limits(3, 2, 1, 1)), true);
             "two-in-open" { resets: 2, hedges: 1 } beside(item(&[Update, Add(-1)], Some(1), (2, 1), 4, limits(2, 0, 1, 1)), true);
@@ -210,6 +206,7 @@ fn of_one_item(is_deep: bool) -> Vec<Named> {
         "version-made-up" { others: [3, 0] } item(&[AddAhead(2)], Some(1), (2, 1), 3, limits(1, 1, 0, 1));
         "add-or-update" { others: [2, 0] } item(&[AddOrUpdate], Some(0), (2, 2), 4, limits(1, 1, 0, 1));
         "bands" { others: [3, 0] } item(&[AddInBand, Add(-1)], Some(1), (3, 3), 3, limits(1, 1, 0, 0));
+        "values-end" { removals: 1 } ending(item(&[Create, Update], None, (2, 1), 3, limits(1, 1, 0, 1)));
         "adoptions" { overwrites: 1, others: [1, 0] } beside(item(&[Update, Add(-1)], Some(1), (2, 2), 3, limits(1, 1, 0, 0)), false);
         "open" { resets: 2, hedges: 1 } beside(item(&[Update], Some(1), (2, 1), 3, limits(2, 2, 1, 1)), true);
         "two-in-open" { resets: 2 } beside(item(&[Update, Add(-1)], Some(1), (2, 1), 3, limits(2, 0, 0, 0)), true);
@@ -254,6 +251,8 @@ fn rules_of_one_item() -> Vec<Removal> {
             one(&[Add(-1)], Some(0), (3, 3), 0);
         "margin" NOT_APPLIED "a tombstone that TTL may remove soon proves nothing about a create" { hours: 1 }
             one(&[Delete, Create], Some(1), (2, 1), 0);
+        "values-end" NOT_APPLIED "where values may end, another row proves nothing about a create with a lost answer"
+            { removals: 1 } ending(one(&[Create], None, (2, 1), 0));
         "requests-die" ONCE "no request lives longer than a tombstone" { hours: 1 }
             one(&[Create, Delete], None, (2, 1), 0);
         "token" ONCE "where versions may repeat, a token keeps a second copy from being applied" { resets: 1 }

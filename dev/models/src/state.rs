@@ -48,7 +48,8 @@ pub struct Budget {
     pub overwrites: u8,
     /// Other programs that put the first state of the row back.
     pub resets: u8,
-    /// Removals of the last row by another program.
+    /// Removals of the last row by another program. Where values may end, another client ends the value, TTL removes it, and
+    /// another row takes its place.
     pub removals: u8,
     pub hours: u8,
     pub seconds: u8,

@@ -61,7 +61,7 @@ fn sentence(before: &World, act: &Act, after: &World) -> String {
         Act::Other(_) => format!("Somebody else adds one by an update ({}).", rows(after)),
         Act::Overwrite(_) => format!("Another program writes the row and drops its memory ({}).", rows(after)),
         Act::Reset(_) => format!("Another program puts the first state of the row back ({}).", rows(after)),
-        Act::Remove => format!("Another program removes a row ({}).", rows(after)),
+        Act::Remove => format!("Another program removes or replaces a row ({}).", rows(after)),
         Act::Ttl(_) => format!("TTL removes a row ({}).", rows(after)),
         Act::Pass(time) => format!("{} s pass.", time.as_secs_f64()),
     }

@@ -316,6 +316,16 @@ impl Stored {
     }
 }
 
+/// A row of the crate at version 1, or of another program.
+#[must_use]
+pub fn row(stock: i8, id: u64, is_foreign: bool) -> Stored {
+    let memory = BTreeMap::from([(WriteId::from_random(id), Trace::Applied(Version::ABSENT))]);
+    let incarnation = if is_foreign { content(version(1), stock) } else { WriteId::from_random(id).as_incarnation() };
+    let at = ItemVersion { version: version(1), incarnation };
+    let memory = (!is_foreign).then_some(memory);
+    Stored::Item(Row { at, memory, stock, purge_at: None, fence: None, line: [0, 0] })
+}
+
 /// The version with this number.
 ///
 /// # Panics

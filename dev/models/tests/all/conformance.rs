@@ -92,11 +92,6 @@ fn bare(does: Does) -> Write {
     Write { row: 0, on: None, id: None, does, fence: None, forgets: Vec::new(), burns: Vec::new(), demands: None }
 }
 
-/// What the table makes of a row. `None` if it refuses the write.
-fn expected(write: &Write, stored: Option<&Stored>) -> Option<Option<Stored>> {
-    write.meets(stored, None)
-}
-
 /// A stored row as the table has it. Panics where the row has anything else.
 fn row_of(item: &Attributes) -> Stored {
     let known = ["id", "stock", "_version", "_incarnation", "_writes", "_purgeAt", "_fence"];
@@ -198,7 +193,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
             Err(failure) => panic!("{failure}"),
         };
         let told = format!("row {name}, step {step}: {write:?} on {row:?}");
-        let made = expected(&write, row.as_ref());
+        let made = write.meets(row.as_ref(), None);
         let is_of = |stored: &Option<Stored>, incarnation| {
             stored.as_ref().and_then(Stored::item).is_some_and(|row| row.at.incarnation == incarnation)
         };
@@ -264,7 +259,7 @@ async fn random_lease(client: &Client, name: &str, chance: &mut Rng) -> [usize; 
             _ => (LeaseWrite::Require { token }, Does::Require { token }),
         };
         let told = format!("lease {name}, step {step}: {does:?} on {row:?}");
-        let made = expected(&bare(does), row.as_ref());
+        let made = bare(does).meets(row.as_ref(), None);
         assert_eq!(applies(client, lease_request(TABLE, name, &real, now)).await, made.is_some(), "{told}");
         outcomes[usize::from(made.is_some())] += 1;
         row = made.unwrap_or(row);
@@ -306,7 +301,7 @@ async fn random_instances(client: &Client, name: &str, chance: &mut Rng) -> [usi
         let does = if host.is_some() { Does::Register(mine, value) } else { Does::Unregister(mine, purge_at) };
         let request = newest_request(TABLE, &key, host.as_ref(), &order_key(mine), purge_at);
         let told = format!("key {name}, step {step}: {does:?} on {row:?}");
-        let made = expected(&bare(does), row.as_ref());
+        let made = bare(does).meets(row.as_ref(), None);
         assert_eq!(applies(client, request.expect("a whole request")).await, made.is_some(), "{told}");
         outcomes[usize::from(made.is_some())] += 1;
         row = made.unwrap_or(row);
