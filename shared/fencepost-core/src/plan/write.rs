@@ -1,19 +1,19 @@
 //! Prepares a write: turns the observed state of a key and the intended change into a request.
 
-use super::room::{Room, room};
-use super::value;
-use crate::error::Failure;
-use crate::layout::{Deletes, Layout};
-use crate::protocol::condition::{self, Action, Clauses, ConditionalWrite, Demand, Stamp};
-use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::row::{self, Row, check_size, size_of_item};
-use fencepost_core::WriteId;
-use fencepost_core::is_soon;
-use fencepost_core::{Base, SentWrite};
-use fencepost_core::{ItemVersion, Version};
+use crate::WriteId;
+use crate::condition::{self, Action, Clauses, ConditionalWrite, Demand, Stamp};
+use crate::edit::{Room, room};
+use crate::format::Unwritable;
+use crate::format::item::{Attributes, Diff};
+use crate::format::layout::{Deletes, Layout};
+use crate::format::row::{self, Row, check_size, size_of_item};
+use crate::format::value;
+use crate::is_soon;
+use crate::{Base, SentWrite};
+use crate::{ItemVersion, Version};
 use std::time::{Duration, SystemTime};
 
-pub(crate) enum Write<'a> {
+pub enum Write<'a> {
     Create(Attributes),
     Revive(&'a Row, Attributes),
     Update(&'a Row, Diff),
@@ -27,7 +27,7 @@ pub(crate) enum Write<'a> {
 }
 
 /// A write in the form sent, with its description for the judge.
-pub(crate) struct Prepared {
+pub struct Prepared {
     pub request: ConditionalWrite,
     pub sent: SentWrite,
     /// Whether the version may be made up by a client.
@@ -35,7 +35,7 @@ pub(crate) struct Prepared {
 }
 
 impl Write<'_> {
-    pub(crate) fn row(&self) -> Option<ItemVersion> {
+    pub fn row(&self) -> Option<ItemVersion> {
         match self {
             Write::Create(_) => None,
             Write::Revive(row, _) | Write::Update(row, ..) | Write::EditAt(row, _) => Some(row.at),
@@ -49,15 +49,15 @@ impl<'a> Write<'a> {
     /// is kept for the `retention`, from `now` on.
     ///
     /// # Errors
-    /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
-    pub(crate) fn prepare(
+    /// [`Unwritable::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
+    pub fn prepare(
         self,
         layout: &'a Layout,
         key: &Attributes,
         stamp: Stamp<'_>,
         now: SystemTime,
         retention: Duration,
-    ) -> Result<Prepared, Failure> {
+    ) -> Result<Prepared, Unwritable> {
         let row = match &self {
             Write::Create(_) => None,
             Write::Revive(row, _) | Write::Update(row, _) | Write::EditAt(row, _) => {
@@ -123,20 +123,20 @@ impl<'a> Write<'a> {
     }
 }
 
-pub(crate) fn first_version(layout: &Layout) -> Version {
+pub fn first_version(layout: &Layout) -> Version {
     Version::new(layout.first_version).unwrap_or(Version::ABSENT.next())
 }
 
 /// Checks that a write can raise the version of the row. A row with a version too high would be unreadable.
-pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure> {
+pub fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Unwritable> {
     if at.version.has_room_for(layout.window) {
         return Ok(());
     }
     let reason = format!("{} is so close to 2^53 - 1 that it cannot rise", layout.names.version);
-    Err(Failure::CorruptItem { reason })
+    Err(Unwritable::CorruptItem { reason })
 }
 
-pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
+pub fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
     row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
 }
 
@@ -145,7 +145,7 @@ fn create(
     mut item: Attributes,
     key: &Attributes,
     stamp: &Stamp<'_>,
-) -> Result<ConditionalWrite, Failure> {
+) -> Result<ConditionalWrite, Unwritable> {
     item.extend(key.clone());
     check_size(size_of_item(&layout.names, &item), 0)?;
     item.extend(row::first_attributes(layout, stamp.id));
@@ -159,7 +159,7 @@ fn change_row(
     mut diff: Diff,
     key: &Attributes,
     stamp: &Stamp<'_>,
-) -> Result<ConditionalWrite, Failure> {
+) -> Result<ConditionalWrite, Unwritable> {
     let names = &layout.names;
     // A mark of another version must not become that of the row. Under another name, the time of a foreign row is not ours.
     let is_ours = !row.at.incarnation.is_foreign() || layout.marks_by_time();
@@ -183,7 +183,7 @@ fn delete(
     key: &Attributes,
     stamp: &Stamp<'_>,
     purge_at: SystemTime,
-) -> Result<ConditionalWrite, Failure> {
+) -> Result<ConditionalWrite, Unwritable> {
     if layout.deletes == Deletes::Remove {
         return condition::remove_at(key.clone(), demand, stamp).ok_or_else(too_long);
     }
@@ -201,12 +201,12 @@ fn delete(
 }
 
 /// The error for a delete with too many attributes. Any other write too long for an update is sent as a whole item.
-fn too_long() -> Failure {
-    Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
+fn too_long() -> Unwritable {
+    Unwritable::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
 }
 
-fn too_long_edit() -> Failure {
-    Failure::InvalidRecord { reason: "the edit names too many attributes".to_owned() }
+fn too_long_edit() -> Unwritable {
+    Unwritable::InvalidRecord { reason: "the edit names too many attributes".to_owned() }
 }
 
 /// The attributes of a tombstone beside the key and those of this crate. None may come back to life.
@@ -220,7 +220,7 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_sdk_dynamodb::types::AttributeValue;
+    use crate::format::AttributeValue;
     use std::time::UNIX_EPOCH;
 
     /// The boundary of the size of an expression lies among these numbers of attributes.

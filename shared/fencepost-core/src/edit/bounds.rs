@@ -1,7 +1,7 @@
 //! [`Bounds`]: the demands of an add on its number.
 
-use crate::number::{Number, compare};
-use crate::protocol::condition::AddedNumber;
+use crate::condition::AddedNumber;
+use crate::format::number::{Number, compare};
 use std::cmp::Ordering;
 use std::ops::{RangeFrom, RangeFull, RangeInclusive};
 

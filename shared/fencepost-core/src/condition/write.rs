@@ -1,10 +1,10 @@
 //! [`ConditionalWrite`]: one write with its condition, and the fencing token that it may be under.
 
-use crate::names::Names;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::number;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
-use fencepost_core::WriteId;
+use crate::WriteId;
+use crate::format::AttributeValue;
+use crate::format::item::Attributes;
+use crate::format::names::Names;
+use crate::format::row::number;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -16,27 +16,38 @@ const IS_NOT_FENCED: &str = "(attribute_not_exists(#fence) OR #fence <= :fence)"
 const SET_FENCE: &str = "SET #fence = :fence, ";
 const SET_SERVED: &str = "SET #served = :served, ";
 
+/// The attributes that an applied write returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returned {
+    /// Those of the new row.
+    AllNew,
+    /// Those of the replaced row.
+    AllOld,
+    /// The new values of those that it has changed.
+    UpdatedNew,
+}
+
 /// One conditional write. It can be sent any number of times.
 #[derive(Clone, Debug)]
-pub(crate) struct ConditionalWrite {
+pub struct ConditionalWrite {
     pub action: Action,
     pub condition: Cow<'static, str>,
     pub names: HashMap<String, String>,
     pub values: HashMap<String, AttributeValue>,
     /// The attributes returned by an applied write. A transaction returns none.
-    pub returning: Option<ReturnValue>,
+    pub returning: Option<Returned>,
 }
 
 impl ConditionalWrite {
     /// Makes an applied update return the new row. A put returns nothing: it holds the row already.
-    pub(crate) fn show_new_row(&mut self) {
+    pub fn show_new_row(&mut self) {
         if let Action::Update { .. } = self.action {
-            self.returning = Some(ReturnValue::AllNew);
+            self.returning = Some(Returned::AllNew);
         }
     }
 
     /// Makes the write store this ticket as the last one served, if it leaves a row and has room for it.
-    pub(crate) fn serve(&mut self, names: &Names, ticket: u64) {
+    pub fn serve(&mut self, names: &Names, ticket: u64) {
         let has_room = self.action.also_set(names.served, SET_SERVED, ticket);
         if has_room && matches!(self.action, Action::Update { .. }) {
             self.names.insert("#served".to_owned(), names.served.to_owned());
@@ -45,7 +56,7 @@ impl ConditionalWrite {
     }
 
     /// The new row, if the write was applied and returned these attributes.
-    pub(crate) fn new_row(&self, returned: Option<Attributes>) -> Option<Attributes> {
+    pub fn new_row(&self, returned: Option<Attributes>) -> Option<Attributes> {
         match &self.action {
             Action::Put { item } => Some(item.clone()),
             Action::Update { .. } => returned,
@@ -55,7 +66,7 @@ impl ConditionalWrite {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Action {
+pub enum Action {
     Put {
         item: Attributes,
     },
@@ -95,7 +106,7 @@ impl Action {
 
 /// The traces of a write in its row beside the value and the version.
 #[derive(Clone, Copy)]
-pub(crate) struct Stamp<'a> {
+pub struct Stamp<'a> {
     pub id: WriteId,
     pub prune: &'a [WriteId],
     /// The open attempts of the same change, as far as the row would remember them. The write burns them.
@@ -105,7 +116,7 @@ pub(crate) struct Stamp<'a> {
 
 /// Puts the write under a fencing token, if there is one. A row with a higher token then refuses the write. An applied
 /// write stores its token in the row.
-pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
+pub fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
     let Some(token) = token else { return Some(write) };
     let fence = names.fence.to_owned();
     let ConditionalWrite { mut action, condition, mut names, mut values, returning } = write;
