@@ -244,15 +244,12 @@ mod idempotency;
 pub mod json;
 #[cfg(feature = "lambda-without-tls")]
 pub mod lambda;
-mod layout;
 pub mod lease;
 mod listing;
 pub mod lww;
 pub mod maintenance;
-mod names;
-mod number;
-mod protocol;
 mod retry;
+mod settings;
 mod store;
 mod table;
 #[cfg(feature = "testing")]
@@ -263,19 +260,20 @@ mod transact;
 
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
-pub use error::{Error, Failure, IdempotencyError, InvalidValue, Source, UpdateError, VersionError};
-pub use fencepost_core::{Incarnation, ItemVersion, RetryPolicy, Version, Versioned};
+pub use driver::send::{from_sdk, to_sdk};
+pub use error::{Error, Failure, IdempotencyError, Source, UpdateError, VersionError};
+pub use fencepost_core::{
+    AttributePath, AttributeValue, Attributes, Bounds, Diff, Edit, Incarnation, InvalidValue, ItemVersion, Names,
+    Number, RetryPolicy, Version, Versioned,
+};
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
-pub use layout::{Settings, WithoutTtl};
 pub use listing::{Cursor, Index, InvalidCursor, Listed, Page, PageStream, Pages, Projection, Query, Sort};
-pub use names::Names;
-pub use number::Number;
-pub use protocol::item::{Attributes, Diff};
 pub use retry::Deadline;
+pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
-pub use table::{AttributePath, Bounds, Edit, Edited, Exists, Key, KeyPart, NotEdited, Record, Table};
+pub use table::{Edited, Exists, Key, KeyPart, NotEdited, Record, Table};
 pub use throttling::ThrottlingLimit;
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads};

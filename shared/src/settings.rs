@@ -1,6 +1,6 @@
 //! [`Settings`]: how a table is set up beside the values in it, as far as a program may say.
 
-use crate::names::Names;
+use fencepost_core::Names;
 use fencepost_core::format::layout::{self, Deletes, OtherWriters, Regions};
 
 /// The settings of a table beside its key and its attributes, as one value.
@@ -72,6 +72,11 @@ impl Settings {
     #[must_use]
     pub const fn open_to_any() -> Self {
         Settings::of(OtherWriters::Any, Deletes::Remove, Regions::One)
+    }
+
+    /// No change moves the end of a value nearer.
+    pub(crate) const fn with_ends_that_stay(self) -> Self {
+        Settings(layout::Settings { keeps_ends: true, ..self.0 })
     }
 
     const fn of(other_writers: OtherWriters, deletes: Deletes, regions: Regions) -> Self {

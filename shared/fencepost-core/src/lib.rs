@@ -27,6 +27,7 @@ mod fate;
 mod fault;
 pub mod format;
 mod judge;
+pub mod lease;
 mod memory;
 mod patience;
 pub mod plan;
@@ -54,5 +55,5 @@ pub use refusal::{Reason, Role, Seen, Step, is_lost, judge_after_loss, judge_can
 pub use settle::{
     After, Facts, MOST_OPEN, after, anchors_of, burn_helps, can_be_burned, committed, is_in_window, made, writes_to,
 };
-pub use time::{Draw, Now, epoch_seconds, is_soon};
+pub use time::{Draw, Now, epoch_millis, epoch_seconds, is_soon, millis};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};

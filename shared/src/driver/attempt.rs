@@ -6,9 +6,9 @@ use super::seen_rows::{SeenRows, heap_of_attributes};
 use super::send::{Address, Sender};
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::layout::Layout;
-use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::item::Attributes;
+use fencepost_core::condition::ConditionalWrite;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::Layout;
 use fencepost_core::{Attempts, Change, ItemVersion, MOST_OPEN, Now, Plan, Terms, Told, WriteId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -148,24 +148,27 @@ impl Attempt {
 
     /// What refused the last attempt, which [repeats](fencepost_core::Role::Repeats), with its pending send. `None` before
     /// the first. While a send is pending, something unreadable means `OutcomeUnknown`.
-    pub(crate) fn refused_by<T>(&mut self, read: impl Fn(&Attributes) -> Result<T, Failure>) -> RefusedBy<T> {
+    pub(crate) fn refused_by<T, E: Into<Failure>>(
+        &mut self,
+        read: impl Fn(&Attributes) -> Result<T, E>,
+    ) -> RefusedBy<T> {
         let Last { pending, .. } = self.last.take()?;
         let Known::Stored(item) = &self.rows[0].known else { return None };
         Some(match (item.as_ref().map(read).transpose(), pending) {
             (Ok(read), pending) => Ok((read, pending)),
             (Err(_), Some(source)) => Err(Failure::OutcomeUnknown { source }),
-            (Err(failure), None) => Err(failure),
+            (Err(failure), None) => Err(failure.into()),
         })
     }
 
     /// Sends one write that [repeats](fencepost_core::Role::Repeats). Returns what it shows, or what refused it, with the
     /// pending send.
-    pub(crate) async fn repeated<T>(
+    pub(crate) async fn repeated<T, E: Into<Failure>>(
         &mut self,
         sender: &Sender,
         call: &Call,
         write: &ConditionalWrite,
-        read: impl Fn(&Attributes) -> Result<T, Failure>,
+        read: impl Fn(&Attributes) -> Result<T, E>,
     ) -> Result<Done<(Option<T>, Option<Source>), ()>, Failure> {
         let decided = self.decided(sender, call, |attempt| {
             Ok(match attempt.refused_by(&read) {

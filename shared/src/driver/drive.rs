@@ -9,9 +9,9 @@ use super::send::{
 };
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::protocol::condition;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, Row};
+use fencepost_core::condition;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::row::{self, Row};
 use fencepost_core::{
     Action, Answer, Cause, Change, Fault, Leave, Now, Outcome, Role, SendId, Terms, Told, What, WriteId,
 };

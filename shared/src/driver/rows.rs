@@ -2,10 +2,10 @@
 
 use super::send::{Address, Reason};
 use crate::error::Failure;
-use crate::layout::Layout;
-use crate::protocol::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, TOKEN};
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, Row};
+use fencepost_core::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, TOKEN};
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::Layout;
+use fencepost_core::format::row::{self, Row};
 use fencepost_core::{Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;

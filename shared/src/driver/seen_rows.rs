@@ -1,8 +1,8 @@
 //! [`SeenRows`]: the rows that a client saw last. A warm change starts from them and needs no read.
 
-use crate::protocol::item::{Attributes, size_of_attributes};
-use crate::protocol::row::Row;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
+use fencepost_core::format::item::{Attributes, size_of_attributes};
+use fencepost_core::format::row::Row;
 use fencepost_core::{Trace, WriteId};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
@@ -127,7 +127,7 @@ fn heap_of(value: &AttributeValue) -> usize {
     let list = |size: usize, length: usize| block(size * length);
     match value {
         AttributeValue::S(text) | AttributeValue::N(text) => block(text.len()),
-        AttributeValue::B(bytes) => block(bytes.as_ref().len()),
+        AttributeValue::B(bytes) => block(bytes.len()),
         AttributeValue::L(values) => {
             list(size_of::<AttributeValue>(), values.len()) + values.iter().map(heap_of).sum::<usize>()
         }
@@ -136,7 +136,7 @@ fn heap_of(value: &AttributeValue) -> usize {
             list(size_of::<String>(), set.len()) + set.iter().map(|text| block(text.len())).sum::<usize>()
         }
         AttributeValue::Bs(set) => {
-            list(size_of::<Vec<u8>>(), set.len()) + set.iter().map(|bytes| block(bytes.as_ref().len())).sum::<usize>()
+            list(size_of::<Vec<u8>>(), set.len()) + set.iter().map(|bytes| block(bytes.len())).sum::<usize>()
         }
         _ => 0,
     }
@@ -161,9 +161,9 @@ fn address(table: &str, key: &Attributes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
-    use crate::protocol::row;
     use aws_sdk_dynamodb::primitives::Blob;
+    use fencepost_core::format::layout::Layout;
+    use fencepost_core::format::row;
 
     fn key(number: usize) -> Attributes {
         Attributes::from([("id".to_owned(), AttributeValue::N(number.to_string()))])

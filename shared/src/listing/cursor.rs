@@ -1,12 +1,11 @@
 //! [`Cursor`]: where a listing goes on.
 
 use crate::driver::send::PageRequest;
-use crate::protocol::condition::key_condition;
-use crate::protocol::item::Attributes;
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fencepost_core::AttributeValue;
+use fencepost_core::condition::key_condition;
+use fencepost_core::format::item::Attributes;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -132,7 +131,7 @@ fn read(bytes: &mut &[u8]) -> Option<AttributeValue> {
     match kind {
         b'S' => text().map(AttributeValue::S),
         b'N' => text().map(AttributeValue::N),
-        b'B' => Some(AttributeValue::B(Blob::new(value))),
+        b'B' => Some(AttributeValue::B(value.to_vec())),
         _ => None,
     }
 }

@@ -1,16 +1,16 @@
 //! One change of one item: a transaction of one step, sent as a write of its own.
 
 use super::handle::{RawTable, Table};
-use super::prepare::{Prepared, Write};
 use super::record::Record;
 use crate::call::Call;
 use crate::driver::attempt::{Applied, Attempt, Done};
 use crate::driver::rows::{Known, Sending, Step};
 use crate::driver::send::Address;
 use crate::error::Failure;
-use crate::protocol::condition::Stamp;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::Row;
+use fencepost_core::condition::Stamp;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::row::Row;
+use fencepost_core::plan::{Prepared, Write};
 use fencepost_core::{ItemVersion, Role, Versioned};
 
 /// What a change of one item tells without a write.

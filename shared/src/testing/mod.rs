@@ -11,12 +11,14 @@ use crate::driver::rows::KnownRow;
 use crate::driver::send::Address;
 use crate::error::UpdateError;
 use crate::lww::{self, OrderKey, Registration};
-use crate::names::Names;
-use crate::protocol::item::Attributes;
-use crate::table::{Edit, Key, Record, Table};
+use crate::table::{Key, Record, Table};
+use fencepost_core::Edit;
+use fencepost_core::Names;
 use fencepost_core::RetryPolicy;
 use fencepost_core::Step;
 use fencepost_core::Versioned;
+use fencepost_core::edit::Resolve;
+use fencepost_core::format::item::Attributes;
 use std::time::{Duration, SystemTime};
 
 #[cfg(feature = "http")]
@@ -30,10 +32,10 @@ pub use crate::driver::send::Reason;
 pub use crate::lambda::testing::{
     Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, subsegment,
 };
-pub use crate::lease::judge::{AfterAcquire, judge_acquire, judge_renewal};
-pub use crate::protocol::condition::LeaseTimes;
-pub use crate::table::stand::Stand;
+pub use fencepost_core::condition::LeaseTimes;
+pub use fencepost_core::edit::Unmet;
 pub use fencepost_core::is_soon;
+pub use fencepost_core::lease::{AfterAcquire, judge_acquire, judge_renewal};
 pub use fencepost_core::{After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to};
 pub use fencepost_core::{Base, SeenRow, SentWrite, Verdict, judge};
 pub use fencepost_core::{Memory, Trace, WriteId};
@@ -84,10 +86,10 @@ pub fn judge_registration<T: PartialEq>(
     lww::judge_registration(mine, stored, live, instance)
 }
 
-/// How an item stands to an add that it refused. `passed` says that the row has left the window.
+/// What surely keeps an item from taking an edit. `passed` says that the row has left the window.
 #[must_use]
-pub fn stand(add: &Edit, item: &Attributes, passed: bool) -> Stand {
-    add.stand(item, passed)
+pub fn unmet(edit: &Edit, item: &Attributes, passed: bool) -> Option<Unmet> {
+    edit.unmet(item, passed)
 }
 
 /// The steps of a transaction on the table of `T`, each with the reason of its refusal.

@@ -5,12 +5,14 @@ use crate::driver::attempt::Attempt;
 use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, Step};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Stamp};
-use crate::protocol::item::size_of_attributes;
-use crate::protocol::row::Row;
-use crate::table::prepare::{Prepared, Write, first_version};
-use crate::table::room::{Room, room};
-use crate::table::{Edit, Record, Table};
+use crate::table::{Record, Table};
+use fencepost_core::Edit;
+use fencepost_core::condition::{self, Action, ConditionalWrite, Demand, Stamp};
+use fencepost_core::edit::Resolve;
+use fencepost_core::edit::{Room, room};
+use fencepost_core::format::item::size_of_attributes;
+use fencepost_core::format::row::Row;
+use fencepost_core::plan::{Prepared, Write, first_version};
 use fencepost_core::{Base, ItemVersion, Role, Version, Versioned, anchors_of, committed};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -277,7 +279,7 @@ impl Attempt {
         let known = &self.rows[row];
         let burn = self.attempts().ids_to_burn(row, write.row().map(|at| at.incarnation));
         let stamp = Stamp { id: self.attempts().id, prune: &[], burn: &burn, fence: known.fence };
-        write.prepare(known.layout, &known.address.key, stamp, self.now, known.retention)
+        Ok(write.prepare(known.layout, &known.address.key, stamp, self.now, known.retention)?)
     }
 
     fn write(&mut self, row: usize, Prepared { request, sent, .. }: Prepared) -> Result<ItemVersion, Failure> {

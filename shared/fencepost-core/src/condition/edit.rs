@@ -219,7 +219,7 @@ impl Expression {
 mod tests {
     use super::*;
     use crate::Version;
-    use crate::format::Kind;
+    use crate::format::AsKind;
     use crate::format::layout::Settings;
     use crate::format::row::first_attributes;
 

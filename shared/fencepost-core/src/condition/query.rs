@@ -13,7 +13,7 @@ pub const BEGINS_WITH: &str = "begins_with(#sort, :sort)";
 
 /// A bound on the sort key of a [`Query`](crate::Query).
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sort {
+pub struct SortBound {
     pub condition: &'static str,
     pub value: AttributeValue,
     /// The second value. Only [`BETWEEN`] names it.
@@ -23,7 +23,7 @@ pub struct Sort {
 /// The text of a key condition, with its names and values.
 pub fn key_condition(
     (name, value): &(&'static str, AttributeValue),
-    sort: Option<&(&'static str, Sort)>,
+    sort: Option<&(&'static str, SortBound)>,
 ) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
     let mut condition = "#partition = :partition".to_owned();
     let mut names = HashMap::from([("#partition".to_owned(), (*name).to_owned())]);

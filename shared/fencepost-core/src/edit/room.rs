@@ -2,8 +2,8 @@
 
 use super::satisfies::{value_at, whole};
 use crate::condition::Clauses;
+use crate::format::AsKind;
 use crate::format::AttributeValue;
-use crate::format::Kind;
 use crate::format::Unwritable;
 use crate::format::item::{Attributes, LONGEST_NUMBER, size_of};
 use crate::format::layout::Layout;

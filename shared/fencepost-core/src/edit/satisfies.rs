@@ -8,7 +8,7 @@ use crate::condition::{Clauses, Demanded};
 use crate::format::item::Attributes;
 use crate::format::layout::Layout;
 use crate::format::number::{MAX_DIGITS, Number};
-use crate::format::{AttributeValue, Kind, Unwritable, value};
+use crate::format::{AsKind, AttributeValue, Unwritable, value};
 use crate::version::ItemVersion;
 use std::mem;
 use std::ops::RangeInclusive;

@@ -15,7 +15,7 @@ use std::error::Error;
 use std::fmt;
 
 /// The content of a value, if it is of one kind.
-pub trait Kind {
+pub trait AsKind {
     /// The text of a string.
     fn as_s(&self) -> Option<&String>;
     /// The text of a number.
@@ -26,7 +26,7 @@ pub trait Kind {
     fn as_m(&self) -> Option<&HashMap<String, AttributeValue>>;
 }
 
-impl Kind for AttributeValue {
+impl AsKind for AttributeValue {
     fn as_s(&self) -> Option<&String> {
         if let AttributeValue::S(text) = self { Some(text) } else { None }
     }

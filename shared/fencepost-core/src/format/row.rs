@@ -1,8 +1,8 @@
 //! The attributes of this crate beside those of the caller, and [`Row`], which reads them.
 
 use crate::epoch_seconds;
+use crate::format::AsKind;
 use crate::format::AttributeValue;
-use crate::format::Kind;
 use crate::format::Unwritable;
 use crate::format::item::{Attributes, digest, size_of_attributes};
 use crate::format::layout::{Deletes, Layout, Settings};

@@ -1,7 +1,7 @@
 //! What `DynamoDB` keeps exactly. Every value of a caller goes through here before anything is sent.
 
+use crate::format::AsKind;
 use crate::format::AttributeValue::{self, B, Bool, Bs, L, M, N, Ns, Null, S, Ss};
-use crate::format::Kind;
 use crate::format::Unwritable;
 use crate::format::item::{Attributes, Diff};
 use crate::format::number::{Digits, is_plain};

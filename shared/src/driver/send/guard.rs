@@ -115,10 +115,10 @@ mod tests {
     #[cfg(feature = "lambda-without-tls")]
     use super::{super::sender::guarded, Guard, Intercept};
     use crate::clock::Clock;
-    use crate::protocol::condition::{Action, ConditionalWrite};
-    use crate::protocol::item::Attributes;
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{Config, Credentials, Region};
+    use fencepost_core::condition::{Action, ConditionalWrite};
+    use fencepost_core::format::item::Attributes;
     use std::collections::HashMap;
     use std::error::Error;
     use std::time::Duration;

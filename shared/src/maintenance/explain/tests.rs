@@ -1,7 +1,7 @@
 use super::*;
-use crate::protocol::row::Row;
 use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue as Value;
+use fencepost_core::AttributeValue as Value;
+use fencepost_core::format::row::Row;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
 use std::collections::HashMap;
