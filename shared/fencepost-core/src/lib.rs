@@ -14,6 +14,7 @@
 //! | `change` | all of one change, from the decision to the proof |
 #![expect(
     missing_docs,
+    clippy::missing_errors_doc,
     reason = "only the crate fencepost and its models use this package; the private types say more"
 )]
 

@@ -161,7 +161,6 @@ fn address(table: &str, key: &Attributes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_sdk_dynamodb::primitives::Blob;
     use fencepost_core::format::layout::Layout;
     use fencepost_core::format::row;
 
@@ -244,12 +243,12 @@ mod tests {
         let set = |text: &str| vec![text.to_owned(); 3];
         let texts = 3 * block(100) + block(3 * size_of::<String>());
         let long = "x".repeat(100);
-        assert_eq!(heap_of(&AttributeValue::B(Blob::new(long.as_bytes()))), block(100));
+        assert_eq!(heap_of(&AttributeValue::B(long.as_bytes().to_vec())), block(100));
         assert_eq!(
             [AttributeValue::Ss(set(&long)), AttributeValue::Ns(set(&long))].map(|set| heap_of(&set)),
             [texts; 2]
         );
-        assert_eq!(heap_of(&AttributeValue::Bs(vec![Blob::new(long.as_bytes()); 3])), texts);
+        assert_eq!(heap_of(&AttributeValue::Bs(vec![long.as_bytes().to_vec(); 3])), texts);
         let mut row = row_at(7, 1);
         row.attributes.clear();
         row.memory = (0..5).map(|n| (WriteId::from_random(n), Trace::Applied(row.at.version))).collect();

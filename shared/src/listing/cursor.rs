@@ -160,7 +160,7 @@ mod tests {
 
     fn last() -> Attributes {
         let number = AttributeValue::N("-12".to_owned());
-        let bytes = AttributeValue::B(Blob::new([0, 255]));
+        let bytes = AttributeValue::B(vec![0, 255]);
         [("createdAt", text("2026")), ("shard", number), ("orderId", bytes), ("userId", text("u-1"))]
             .map(|(name, value)| (name.to_owned(), value))
             .into()
@@ -182,7 +182,7 @@ mod tests {
     #[test]
     fn a_cursor_has_room_for_the_longest_keys() {
         let query = of_user("u-1");
-        let bytes = |count| AttributeValue::B(Blob::new(vec![7; count]));
+        let bytes = |count| AttributeValue::B(vec![7; count]);
         let last = [("createdAt", bytes(1024)), ("shard", bytes(1024)), ("orderId", bytes(2048))];
         let last = Attributes::from(last.map(|(name, value)| (name.to_owned(), value)));
         let cursor = query.cursor_after(&NAMES, &last).expect("all parts are there");

@@ -172,7 +172,7 @@ mod tests {
     impl Record for Removed {
         const PARTITION_KEY: &'static str = "orderId";
         const ATTRIBUTES: &'static [&'static str] = &["userId"];
-        const SETTINGS: Settings = Settings::without_ttl().removed();
+        const SETTINGS: crate::Settings = crate::Settings::without_ttl().removed();
     }
 
     #[test]

@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_key_is_a_text_a_whole_number_or_bytes_and_nothing_else() {
-        let bytes = KeyPart(AttributeValue::B(Blob::new([0, 255])));
+        let bytes = KeyPart(AttributeValue::B(vec![0, 255]));
         let decimal = KeyPart(AttributeValue::N("1.5".to_owned()));
         for (part, text, number, blob) in [
             (KeyPart::from("a"), Some("a"), None, None),

@@ -34,6 +34,7 @@ pub use crate::lambda::testing::{
 };
 pub use fencepost_core::condition::LeaseTimes;
 pub use fencepost_core::edit::Unmet;
+pub use fencepost_core::format::AsKind;
 pub use fencepost_core::is_soon;
 pub use fencepost_core::lease::{AfterAcquire, judge_acquire, judge_renewal};
 pub use fencepost_core::{After, Facts, after, anchors_of, burn_helps, can_be_burned, is_in_window, writes_to};

@@ -250,7 +250,13 @@ impl LeaseRow {
     /// The row as production reads it.
     fn stored(&self) -> StoredLease {
         let holder = self.holder.map(|process| process.to_string());
-        StoredLease::of(holder, self.token, self.renewals, self.expires_at, vec![self.acquire_id])
+        StoredLease {
+            holder,
+            token: self.token,
+            renewals: self.renewals,
+            expires_at: self.expires_at,
+            acquire_id: vec![self.acquire_id],
+        }
     }
 
     fn held(&self, until: u64) -> Held {

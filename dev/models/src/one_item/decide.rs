@@ -3,7 +3,7 @@
 use super::{Call, HOUR, Kind, MOST, OneItem, Said, said};
 use crate::protocol::{Next, Protocol, Told};
 use crate::row::{self, At, Id, Row, Write, small};
-use fencepost::testing::{SeenRow, SentWrite, Stand, Verdict, is_in_window, is_soon, judge, judge_open, stand};
+use fencepost::testing::{SeenRow, SentWrite, Unmet, Verdict, is_in_window, is_soon, judge, judge_open, unmet};
 use fencepost::{Attributes, Edit, ItemVersion};
 use std::ops::RangeInclusive;
 use std::time::{Duration, UNIX_EPOCH};
@@ -79,9 +79,9 @@ impl OneItem {
             ItemVersion { version: row::version(row.at.version), incarnation: row::incarnation(row.at.incarnation) };
         let bands = bands(call.kind).iter().map(|band| (i64::from(*band.start())..=i64::from(*band.end()), 0));
         let add = Edit::add("stock", i64::from(by), 0..=i64::from(MOST)).bands("band", "stock", bands);
-        match stand(&add, &attributes(row), !is_in_window(&sent, at)) {
-            Stand::Takes | Stand::WindowPassed if call.attempts == 0 => Next::Told(self.gives_up(call)),
-            Stand::Takes | Stand::WindowPassed => {
+        match unmet(&add, &attributes(row), !is_in_window(&sent, at)) {
+            None | Some(Unmet::WindowPassed) if call.attempts == 0 => Next::Told(self.gives_up(call)),
+            None | Some(Unmet::WindowPassed) => {
                 call.attempts -= 1;
                 self.add(call, row, row.at, by)
             }
@@ -161,6 +161,6 @@ pub(super) fn burnable(call: &Call, row: &Row) -> Vec<Id> {
 
 /// The value of an item as production sees it.
 pub fn attributes(row: &Row) -> Attributes {
-    let stock = aws_sdk_dynamodb::types::AttributeValue::N(row.stock.to_string());
+    let stock = fencepost::AttributeValue::N(row.stock.to_string());
     Attributes::from([("stock".to_owned(), stock)])
 }

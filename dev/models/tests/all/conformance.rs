@@ -11,7 +11,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use fastrand::Rng;
 use fencepost::lease::Leases;
 use fencepost::lww::LwwRecord;
-use fencepost::testing::{LeaseTimes, LeaseWrite, RowWrite, WriteId, Writer, lease_request, newest_request};
+use fencepost::testing::{AsKind, LeaseTimes, LeaseWrite, RowWrite, WriteId, Writer, lease_request, newest_request};
 use fencepost::{Attributes, Edit, Failure, ItemVersion, Key, Record, Settings};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
@@ -78,7 +78,7 @@ async fn applies(client: &Client, request: TransactWriteItem) -> bool {
 
 async fn stored(client: &Client, key: &str, value: &str) -> Option<Attributes> {
     let read = client.get_item().table_name(TABLE).key(key, AttributeValue::S(value.to_owned())).consistent_read(true);
-    read.send().await.expect("the engine answers").item
+    read.send().await.expect("the engine answers").item.map(fencepost::from_sdk)
 }
 
 async fn remove(client: &Client, key: &str, value: &str) {
@@ -87,7 +87,7 @@ async fn remove(client: &Client, key: &str, value: &str) {
 }
 
 fn number<N: std::str::FromStr>(item: &Attributes, name: &str) -> Option<N> {
-    item.get(name)?.as_n().ok()?.parse().ok()
+    item.get(name)?.as_n()?.parse().ok()
 }
 
 /// A stored row as the model has it. Panics where the row has anything else.
@@ -98,7 +98,7 @@ fn row_of(item: &Attributes) -> Row {
         assert!(bytes.len() == 8 && bytes[..7] == [0; 7], "{bytes:?}");
         bytes[7]
     };
-    let trace = |(name, value): (&String, &AttributeValue)| {
+    let trace = |(name, value): (&String, &fencepost::AttributeValue)| {
         let id = last(WriteId::from_name(name).expect("an id").as_bytes());
         (id, value.as_n().expect("a number").parse().expect("a small number"))
     };
@@ -240,7 +240,7 @@ fn lease_of(item: &Attributes) -> LeaseRow {
         token: whole("token"),
         renewals: whole("renewals"),
         expires_at: whole("expiresAt"),
-        acquire_id: item["acquireId"].as_b().expect("bytes").as_ref()[0],
+        acquire_id: item["acquireId"].as_b().expect("bytes")[0],
         purge_at: number(item, "purgeAt").expect("a number"),
     }
 }

@@ -43,6 +43,7 @@ impl<'a> Demand<'a> {
     }
 
     /// The same row, at any version in the window of adds. A foreign row and demanded values have no window.
+    #[must_use]
     pub fn in_window(self) -> Self {
         let is_exact = self.is_foreign() || self.values.is_some();
         Demand { window: if is_exact { 1 } else { self.layout.window }, ..self }
@@ -276,7 +277,7 @@ impl Expression {
         let condition = self.conditions.join(" AND ");
         let fits = condition.len() <= MAX_EXPRESSION && self.names.values().all(|name| name.len() <= MAX_NAME);
         let (names, values) = (self.names, self.values);
-        fits.then(|| ConditionalWrite { action, condition: Cow::Owned(condition), names, values, returning: None })
+        fits.then_some(ConditionalWrite { action, condition: Cow::Owned(condition), names, values, returning: None })
     }
 }
 

@@ -29,6 +29,7 @@ pub struct Clauses {
 
 impl Clauses {
     /// Those that decide whether an item takes the edit. The new values do not, unless they have to differ.
+    #[must_use]
     pub fn conditions(&self) -> Clauses {
         let Clauses { numbers, set, remove, demands, is_to_change, .. } = self.clone();
         let (set, remove) = if is_to_change { (set, remove) } else { Default::default() };

@@ -268,13 +268,13 @@ mod tests {
 
     #[test]
     fn a_number_without_bounds_stays_a_whole_number_of_64_bits() {
-        for (current, by, stand) in [
+        for (current, by, unmet) in [
             (i64::MAX - 1, 1, None),
             (i64::MAX, 1, Some(Unmet::OutOfRange)),
             (i64::MIN + 1, -1, None),
             (i64::MIN, -1, Some(Unmet::OutOfRange)),
         ] {
-            assert_eq!(Edit::add("n", by, ..).unmet(&item(current), false), stand, "{current} {by}");
+            assert_eq!(Edit::add("n", by, ..).unmet(&item(current), false), unmet, "{current} {by}");
         }
     }
 
@@ -350,14 +350,14 @@ mod tests {
     #[test]
     fn a_result_outside_all_bands_of_its_number_is_out_of_range() {
         let add = Edit::add("n", 1, ..).bands("state", "n", [(0..=9, "open"), (20..=29, "shut")]);
-        for (current, stand) in [
+        for (current, unmet) in [
             (8, None),
             (9, Some(Unmet::OutOfRange)),
             (19, None),
             (29, Some(Unmet::OutOfRange)),
             (-2, Some(Unmet::OutOfRange)),
         ] {
-            assert_eq!(add.unmet(&item(current), false), stand, "{current}");
+            assert_eq!(add.unmet(&item(current), false), unmet, "{current}");
         }
     }
 
@@ -366,7 +366,7 @@ mod tests {
         let (add, set) = (Edit::add("n", 1, ..), Edit::set(["map", "old"], &7));
         let map = AttributeValue::M([("old".to_owned(), AttributeValue::N("6".to_owned()))].into());
         let item: Attributes = item(1).into_iter().chain([("map".to_owned(), map)]).collect();
-        for (edit, stand) in [
+        for (edit, unmet) in [
             (add.clone().only_if("state", &"open"), None),
             (add.clone().only_if("state", &"shut"), Some(Unmet::NotAsDemanded)),
             (add.clone().only_if("state", &"open").only_without("state"), Some(Unmet::NotAsDemanded)),
@@ -390,8 +390,8 @@ mod tests {
             (Edit::set(["state", "x"], &6), Some(Unmet::NotAsDemanded)),
             (Edit::default().and_remove(["other", "x"]), Some(Unmet::NotAsDemanded)),
         ] {
-            assert_eq!(edit.unmet(&item, false), stand, "{edit:?}");
-            let passed = if stand == None { Some(Unmet::WindowPassed) } else { stand };
+            assert_eq!(edit.unmet(&item, false), unmet, "{edit:?}");
+            let passed = unmet.or(Some(Unmet::WindowPassed));
             assert_eq!(edit.unmet(&item, true), passed, "{edit:?}, too late");
         }
         assert_eq!(Edit::add("other", 1, ..).unmet(&item, true), Some(Unmet::NotANumber));
@@ -413,7 +413,7 @@ mod tests {
         };
         let (equal, most) = (Demanded::Equal, Demanded::AtMostIfThere);
         let other = |value| Edit::default().and_set_attribute("n", value).only_if_changed();
-        for (edit, stand, reason) in [
+        for (edit, unmet, reason) in [
             (demand("n", equal(N(text("1.5")))), None, Some(Unmet::NotAsDemanded)),
             (demand("n", equal(N(text("1.50")))), None, None),
             (demand("n", equal(bytes(1))), Some(Unmet::NotAsDemanded), Some(Unmet::NotAsDemanded)),
@@ -433,7 +433,7 @@ mod tests {
             (Edit::add("n", 1, 0..=2), Some(Unmet::OutOfRange), Some(Unmet::OutOfRange)),
             (Edit::add("n", 1, Bounds::Before(half.clone(), half)), None, Some(Unmet::OutOfRange)),
         ] {
-            assert_eq!((edit.unmet(&item, false), edit.reason(&item)), (stand, reason), "{edit:?}");
+            assert_eq!((edit.unmet(&item, false), edit.reason(&item)), (unmet, reason), "{edit:?}");
         }
         let bands = Edit::add("n", 1, ..).bands("state", "n", [(0..=3, "few"), (4..=9, "many")]);
         let resolved = bands.resolve(LAYOUT, Some(&item)).expect("valid").stamps;

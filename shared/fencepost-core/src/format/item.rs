@@ -57,7 +57,7 @@ pub fn size_of(value: &AttributeValue) -> usize {
         AttributeValue::M(map) => 3 + map.iter().map(|(name, value)| 1 + name.len() + size_of(value)).sum::<usize>(),
         AttributeValue::Ss(set) => set.iter().map(String::len).sum(),
         AttributeValue::Ns(set) => set.iter().map(|text| number(text)).sum(),
-        AttributeValue::Bs(set) => set.iter().map(|bytes| bytes.len()).sum(),
+        AttributeValue::Bs(set) => set.iter().map(Vec::len).sum(),
         AttributeValue::Bool(_) | AttributeValue::Null(_) => 1,
     }
 }
@@ -187,7 +187,7 @@ mod tests {
         use AttributeValue as V;
         let text = |text: &str| V::S(text.to_owned());
         let number = |number: &str| V::N(number.to_owned());
-        let bytes = |count| Vec::from(vec![0; count]);
+        let bytes = |count| vec![0; count];
         for (value, size) in [
             (text(""), 0),
             (text("üü"), 4),

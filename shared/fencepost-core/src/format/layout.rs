@@ -130,6 +130,10 @@ impl Layout {
     }
 
     /// Refuses impossible settings when the program is compiled.
+    ///
+    /// # Panics
+    /// If they are impossible. The message says why.
+    #[must_use]
     pub const fn checked(self) -> Self {
         let Settings { names, first_version, remembered, window, regions, .. } = self.settings;
         assert!(1 <= window && window <= remembered, "edit_window is 1 to remembered_writes");
@@ -246,7 +250,7 @@ mod tests {
             with(Settings { first_version: (1 << 52) - 1, ..Settings::own() }),
             named(Names::DEFAULT.version("version")),
         ] {
-            layout.checked();
+            let _ = layout.checked();
         }
         for (layout, complaint) in [
             (with(Settings { window: 0, ..Settings::own() }), "edit_window is"),

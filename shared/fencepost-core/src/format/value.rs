@@ -76,7 +76,7 @@ fn settle_at(value: &mut AttributeValue, level: usize) -> Result<(), Refusal> {
         }
         Ss(members) => check_set(members.iter().map(String::as_bytes)),
         Bs(members) => check_set(members.iter().map(Vec::as_slice)),
-        _ => refused("a value of a kind that DynamoDB does not store"),
+        Null(false) => refused("a value of a kind that DynamoDB does not store"),
     }
 }
 
@@ -196,7 +196,7 @@ fn fingerprint(value: &AttributeValue) -> u64 {
         M(map) => hash(("M", map.len(), sum(&mut map.iter().map(|(name, value)| hash((name, fingerprint(value))))))),
         Ss(set) => hash(("SS", sum(&mut set.iter().map(hash)))),
         Ns(set) => hash(("NS", sum(&mut set.iter().map(hash)))),
-        Bs(set) => hash(("BS", sum(&mut set.iter().map(|bytes| hash(bytes))))),
+        Bs(set) => hash(("BS", sum(&mut set.iter().map(hash)))),
         Null(_) => hash("NULL"),
     }
 }
