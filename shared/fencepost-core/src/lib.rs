@@ -6,6 +6,11 @@
 //!
 //! | file | what it decides |
 //! |---|---|
+//! | `format` | what is stored: values, items, rows, the settings of a table |
+//! | `condition` | all text of expressions |
+//! | `edit` | what an edit asks of an item |
+//! | `plan` | the request for an observed row and an intended change |
+//! | `lease` | the row of a lease, and the meaning of a refusal |
 //! | `judge`, `memory`, `fate`, `refusal` | what a row proves about a write |
 //! | `settle` | what follows from that proof |
 //! | `attempts` | the attempts of a change that were refused and may still be applied |

@@ -1,7 +1,7 @@
 //! The kinds of items in programs: the facts about their types.
 
 use super::records::*;
-use super::values::{Draw, Item, canonical, json_of};
+use super::values::{Draw, Item, canonical};
 use fencepost::{Key, KeyPart};
 use serde_json::{Value, json};
 use std::fmt;

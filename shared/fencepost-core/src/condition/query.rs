@@ -11,7 +11,7 @@ pub const AT_LEAST: &str = "#sort >= :sort";
 pub const BETWEEN: &str = "#sort BETWEEN :sort AND :end";
 pub const BEGINS_WITH: &str = "begins_with(#sort, :sort)";
 
-/// A bound on the sort key of a [`Query`](crate::Query).
+/// A bound on the sort key of a query.
 #[derive(Clone, PartialEq, Debug)]
 pub struct SortBound {
     pub condition: &'static str,

@@ -61,6 +61,11 @@ pub(super) fn before(result: i64, by: i128) -> Option<i128> {
     (before.unsigned_abs() < 10_u128.pow(38)).then_some(before)
 }
 
+/// The number of a text, if it is whole.
+pub(super) fn whole(text: &str) -> Option<i128> {
+    Number::parse(text)?.to_whole()
+}
+
 pub(super) fn negative(number: &Number) -> String {
     let text = number.as_str();
     text.strip_prefix('-').map_or_else(|| format!("-{text}"), str::to_owned)

@@ -1,11 +1,11 @@
 //! [`room`]: whether an item has room for an edit, although the edit demands no version.
 
-use super::satisfies::{value_at, whole};
+use super::bounds::whole;
 use crate::condition::Clauses;
 use crate::format::AsKind;
 use crate::format::AttributeValue;
 use crate::format::Unwritable;
-use crate::format::item::{Attributes, LONGEST_NUMBER, size_of};
+use crate::format::item::{Attributes, LONGEST_NUMBER, size_of, value_at};
 use crate::format::layout::Layout;
 use crate::format::row::{MAX_ITEM, Row, check_size};
 

@@ -2,10 +2,10 @@
 //!
 //! Where it is not sure how `DynamoDB` compares two values, `DynamoDB` decides.
 
-use super::bounds::{before, narrowed};
-use super::{Bands, Edit, overlap};
+use super::bounds::{before, narrowed, whole};
+use super::builder::{Bands, Edit, overlap};
 use crate::condition::{Clauses, Demanded};
-use crate::format::item::Attributes;
+use crate::format::item::{Attributes, value_at};
 use crate::format::layout::Layout;
 use crate::format::number::{MAX_DIGITS, Number};
 use crate::format::{AsKind, AttributeValue, Unwritable, value};
@@ -145,10 +145,6 @@ impl Resolve for Edit {
 }
 
 impl Edit {
-    pub(super) fn number(&self, number: usize) -> Option<i128> {
-        whole(&self.clauses.numbers[number].by)
-    }
-
     /// Why the item may refuse the edit, each with whether it surely does. An item without doubts surely takes it.
     fn doubts(&self, item: &Attributes) -> Vec<(Unmet, bool)> {
         let Clauses { numbers, set, remove, demands, is_to_change, .. } = &self.clauses;
@@ -230,10 +226,6 @@ fn floor_and_ceiling(text: &str) -> Option<(i128, i128)> {
     Number::parse(text)?.floor_and_ceiling()
 }
 
-pub(super) fn whole(text: &str) -> Option<i128> {
-    Number::parse(text)?.to_whole()
-}
-
 /// The value in the form of the one that it replaces: a list in place of a set is a set.
 fn as_stored(item: Option<&Attributes>, path: &[String], value: &AttributeValue) -> Result<AttributeValue, String> {
     let mut value = value.clone();
@@ -245,11 +237,6 @@ fn as_stored(item: Option<&Attributes>, path: &[String], value: &AttributeValue)
 
 fn number_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a str> {
     value_at(item, path)?.as_n().map(String::as_str)
-}
-
-pub(super) fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeValue> {
-    let (first, rest) = path.split_first()?;
-    rest.iter().try_fold(item.get(first)?, |value, name| value.as_m()?.get(name))
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! [`Attributes`]: an item as attributes, its size, and the difference between two items.
 
+use crate::format::AsKind;
 use crate::format::AttributeValue;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
@@ -35,6 +36,12 @@ impl Diff {
         item.retain(|name, _| !self.remove.contains(name));
         item.extend(self.set.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
+}
+
+/// The value at a path of names.
+pub fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeValue> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(item.get(first)?, |value, name| value.as_m()?.get(name))
 }
 
 pub fn size_of_attributes<'a>(attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {

@@ -1,5 +1,6 @@
 //! Values of the core as those of the SDK, and back. Both ways take the value apart, and copy none of its texts.
 
+use aws_sdk_dynamodb::primitives::Blob;
 use aws_sdk_dynamodb::types::{AttributeValue as SdkValue, ReturnValue};
 use fencepost_core::condition::Returned;
 use fencepost_core::{AttributeValue, Attributes};
@@ -32,7 +33,7 @@ fn value_from_sdk(value: SdkValue) -> AttributeValue {
         SdkValue::M(members) => AttributeValue::M(from_sdk(members)),
         SdkValue::Ss(members) => AttributeValue::Ss(members),
         SdkValue::Ns(members) => AttributeValue::Ns(members),
-        SdkValue::Bs(members) => AttributeValue::Bs(members.into_iter().map(|bytes| bytes.into_inner()).collect()),
+        SdkValue::Bs(members) => AttributeValue::Bs(members.into_iter().map(Blob::into_inner).collect()),
         _ => AttributeValue::Null(false),
     }
 }
