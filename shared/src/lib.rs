@@ -230,7 +230,7 @@
 //! 6. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
 //! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->
-//! Store -> driver -> protocol -> fencepost-core`. Nothing below `http` knows HTTP, and nothing below `lambda` knows Lambda.
+//! Store -> driver -> fencepost-core`. Nothing below `http` knows HTTP, and nothing below `lambda` knows Lambda.
 
 mod call;
 mod clock;
