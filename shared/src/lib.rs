@@ -222,7 +222,7 @@
 //!    all expression text, `edit` and `plan` make the request for an observed row. `judge` finds out from a row what became
 //!    of a write, and `change` plays a change from its decision to the proof, with at most two sends in flight (`exchange`).
 //! 3. `driver`: does what the machine says. `attempt` is the one loop of decisions, `drive` the one loop of sends. `send`
-//!    sends one request and reads the proof in its answer. `seen_rows` keeps the rows that the client saw last.
+//!    sends one request and reads the proof in its answer. `row_cache` keeps the rows that the client saw last.
 //! 4. [`Store`]: one client, and the settings for its requests.
 //! 5. `table`: one item, by decisions or by edits; listings; and all rows, after a restore.
 //!    `transact`: many items. `idempotency`: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:

@@ -5,7 +5,7 @@
 //! tests of the crate `fencepost`.
 
 use fencepost_core::condition::{
-    self, Action, BETWEEN, ConditionalWrite, Demand, EQUAL_TO, LeaseTimes, SortBound, Stamp, key_condition,
+    self, BETWEEN, Commit, ConditionalWrite, Demand, EQUAL_TO, LeaseTimes, Operation, SortBound, key_condition,
 };
 use fencepost_core::edit::{Edit, Resolve};
 use fencepost_core::format::layout::{Deletes, Layout, OtherWriters, Regions, Settings};
@@ -92,12 +92,12 @@ fn filled(texts: &[&str], names: &HashMap<String, String>, values: &Attributes) 
 fn line(write: &ConditionalWrite) -> String {
     let ConditionalWrite { action, condition, names, values, returning } = write;
     let (what, update) = match action {
-        Action::Put { item } => (format!("put {{{}}}", members_of(item).join(", ")), ""),
-        Action::Update { expression, .. } => ("update".to_owned(), expression.as_str()),
-        Action::Delete { .. } => ("delete".to_owned(), ""),
-        Action::Check { .. } => ("check".to_owned(), ""),
+        Operation::Put { item } => (format!("put {{{}}}", members_of(item).join(", ")), ""),
+        Operation::Update { expression, .. } => ("update".to_owned(), expression.as_str()),
+        Operation::Delete { .. } => ("delete".to_owned(), ""),
+        Operation::Check { .. } => ("check".to_owned(), ""),
     };
-    if let Action::Update { key, .. } | Action::Delete { key } | Action::Check { key } = action {
+    if let Operation::Update { key, .. } | Operation::Delete { key } | Operation::Check { key } = action {
         assert_eq!(key.len(), 1, "{key:?}");
     }
     let texts = filled(&[update, condition], names, values);
@@ -115,9 +115,9 @@ impl Page {
         let _ = writeln!(self.0, "{case}: {said}");
     }
 
-    fn prepared(&mut self, case: &str, layout: &'static Layout, write: Write<'_>, stamp: Stamp<'_>) {
+    fn prepared(&mut self, case: &str, layout: &'static Layout, write: Write<'_>, commit: Commit<'_>) {
         let row = write.row();
-        match write.prepare(layout, &key(), stamp, NOW, RETENTION) {
+        match write.prepare(layout, &key(), commit, NOW, RETENTION) {
             Ok(prepared) => {
                 let sent = &prepared.sent;
                 let on = match sent.on {
@@ -186,37 +186,37 @@ fn edits(is_first: bool) -> Vec<(&'static str, Edit)> {
     edits
 }
 
-fn writes_of(page: &mut Page, layout: &'static Layout, seen: &Row, stamp: Stamp<'_>, is_first: bool) {
+fn writes_of(page: &mut Page, layout: &'static Layout, seen: &Row, commit: Commit<'_>, is_first: bool) {
     let value = || item(&[("note", text("new")), ("stock", number(8))]);
     let diff = Diff::between(&item(&[("note", text("old")), ("stock", number(7))]), item(&[("note", text("new"))]));
     if seen.is_tombstone {
-        page.prepared("revive", layout, Write::Revive(seen, value()), stamp);
+        page.prepared("revive", layout, Write::Revive(seen, value()), commit);
     }
-    page.prepared("update", layout, Write::Update(seen, diff), stamp);
-    page.prepared("delete", layout, Write::Delete(seen.at, Some(seen)), stamp);
+    page.prepared("update", layout, Write::Update(seen, diff), commit);
+    page.prepared("delete", layout, Write::Delete(seen.at, Some(seen)), commit);
     for (name, edit) in edits(is_first) {
         let clauses = edit.resolve(layout, Some(&seen.attributes)).expect("it is valid");
-        page.prepared(name, layout, Write::Edit(seen.at, Some(seen), &clauses), stamp);
+        page.prepared(name, layout, Write::Edit(seen.at, Some(seen), &clauses), commit);
         if is_first {
-            page.prepared(&format!("{name}, exact"), layout, Write::EditAt(seen, &clauses), stamp);
+            page.prepared(&format!("{name}, exact"), layout, Write::EditAt(seen, &clauses), commit);
         }
     }
     let demand = Demand::of(layout, seen);
     page.add("check", condition::check_at(key(), &demand).as_ref());
     for on in [demand.base(), demand.in_window().base()] {
         let sent = SentWrite::new(layout.rules(), id(8), None, on);
-        page.add("burn", condition::burn(key(), layout, &sent, stamp.burn, Some(seen)).as_ref());
+        page.add("burn", condition::burn(key(), layout, &sent, commit.burn, Some(seen)).as_ref());
         page.add("burn unseen", condition::burn(key(), layout, &sent, &[], None).as_ref());
     }
     page.add("restamp", condition::restamp_at(layout, key(), seen, id(9).as_incarnation()).as_ref());
-    page.add("adopt", condition::adopt_at(layout, key(), seen, &stamp).as_ref());
+    page.add("adopt", condition::adopt_at(layout, key(), seen, &commit).as_ref());
     page.add("sweep", condition::sweep_at(layout, key(), seen, 50).as_ref());
 }
 
 fn page() -> String {
     let mut page = Page::default();
-    let plain = Stamp { id: id(8), prune: &[], burn: &[], fence: None };
-    let full = Stamp { burn: &[id(6), id(7)], fence: Some(12), ..plain };
+    let plain = Commit { id: id(8), prune: &[], burn: &[], fence: None };
+    let full = Commit { burn: &[id(6), id(7)], fence: Some(12), ..plain };
     for (place, (name, layout)) in TABLES.into_iter().enumerate() {
         let (is_first, layout): (bool, &'static Layout) = (place == 0, Box::leak(Box::new(layout.checked())));
         let _ = writeln!(page.0, "\n# {name}: keys without a row\n");

@@ -1,8 +1,8 @@
 //! [`Attempt`]: the rows that a decision sees, with its steps. [`Attempt::decided`]: the one loop of decisions.
 
 use super::drive::{Driver, Work};
-use super::rows::{Contest, Known, KnownRow, Sending, Step};
-use super::seen_rows::{SeenRows, heap_of_attributes};
+use super::row_cache::{RowCache, heap_of_attributes};
+use super::rows::{Contest, Known, KnownRow, Sending, WriteStep};
 use super::send::{Address, Sender};
 use crate::call::Call;
 use crate::error::{Failure, Source};
@@ -24,10 +24,10 @@ const MOST_KEPT: usize = 4 * 1024 * 1024;
 pub struct Attempt {
     pub(crate) rows: Vec<KnownRow>,
     pub(crate) now: SystemTime,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<WriteStep>,
     /// The machine, with the id of this attempt and the earlier ones that it excludes.
     pub(super) change: Change,
-    pub(super) seen_rows: Arc<SeenRows>,
+    pub(super) row_cache: Arc<RowCache>,
     /// How many attempts were refused for the conditions of an edit.
     pub(crate) refusals: usize,
     /// With more, the change would end as unknown: too many attempts would be open, or no more are allowed.
@@ -112,7 +112,7 @@ impl Attempt {
             now: SystemTime::UNIX_EPOCH,
             steps: Vec::new(),
             change: Change::new(terms, sender.new_id(), now),
-            seen_rows: Arc::clone(&sender.seen_rows),
+            row_cache: Arc::clone(&sender.row_cache),
             refusals: 0,
             most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
             last: None,

@@ -10,7 +10,7 @@ use crate::retry::Deadline;
 use crate::store::Store;
 use fencepost_core::Version;
 use fencepost_core::WriteId;
-use fencepost_core::condition::{self, ConditionalWrite, Stamp};
+use fencepost_core::condition::{self, Commit, ConditionalWrite};
 use fencepost_core::epoch_seconds;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::{self, Deletes, Layout};
@@ -76,7 +76,7 @@ impl Task {
     fn write(self, layout: &Layout, key: Attributes, row: &Row, id: WriteId, now: u64) -> Option<ConditionalWrite> {
         match self {
             Task::Explain => None,
-            Task::Adopt => condition::adopt_at(layout, key, row, &Stamp { id, prune: &[], burn: &[], fence: None }),
+            Task::Adopt => condition::adopt_at(layout, key, row, &Commit { id, prune: &[], burn: &[], fence: None }),
             Task::Sweep => condition::sweep_at(layout, key, row, now),
             Task::Restamp => condition::restamp_at(layout, key, row, id.as_incarnation()),
         }

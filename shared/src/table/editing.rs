@@ -4,8 +4,8 @@ use super::handle::{RawTable, Table};
 use super::key::Key;
 use super::record::Record;
 use crate::driver::attempt::{Attempt, Done, Next};
+use crate::driver::row_cache::size_of_crowd;
 use crate::driver::rows::{Contest, Known, Sending};
-use crate::driver::seen_rows::size_of_crowd;
 use crate::error::{Failure, UpdateError};
 use fencepost_core::condition::{Clauses, Demand};
 use fencepost_core::edit::{Edit, Resolve, Room, Unmet, room};
@@ -281,7 +281,7 @@ impl Editing<'_> {
             row.check_fence(self.table.fence)?;
         }
         let Some(row) = row.filter(|_| has_item) else {
-            self.table.sender().seen_rows.remove(&self.table.name, &attempt.rows[0].address.key);
+            self.table.sender().row_cache.remove(&self.table.name, &attempt.rows[0].address.key);
             return Ok(Err(Go::NotFound));
         };
         self.table.keep_seen(&attempt.rows[0].address.key, Some(&row));
@@ -320,7 +320,7 @@ impl Editing<'_> {
         if self.table.layout.demands_values() || !matches!(attempt.rows[0].known, Known::Nothing) {
             return None; // What was seen last may be of a higher version than the row.
         }
-        let row = self.table.sender().seen_rows.get(&self.table.name, &attempt.rows[0].address.key);
+        let row = self.table.sender().row_cache.get(&self.table.name, &attempt.rows[0].address.key);
         let at = row.as_ref().map_or(self.edit.seen_at(), |row| Some(row.at))?;
         let has_attributes = row.as_ref().is_some_and(|row| !row.attributes.is_empty());
         let is_enough = has_attributes || Demand::at(self.table.layout, at).is_some();
@@ -346,7 +346,7 @@ impl Editing<'_> {
         self.pauses += 1;
         let (sender, name) = (self.table.sender(), &self.table.name);
         if self.crowd.is_none() {
-            self.crowd = sender.seen_rows.enter_crowd(name, &attempt.rows[0].address.key);
+            self.crowd = sender.row_cache.enter_crowd(name, &attempt.rows[0].address.key);
         }
         let crowd = self.crowd.as_ref().map_or(1, size_of_crowd);
         self.sent = Some(Sent { sight, edit: None });
@@ -357,7 +357,7 @@ impl Editing<'_> {
     fn later(&mut self, attempt: &Attempt, sight: Sight) -> Sight {
         // The row has left every window in which this edit was sent. So no copy of it can be applied any more, and it
         // may start from any later version of the row.
-        let seen = self.table.sender().seen_rows.get(&self.table.name, &attempt.rows[0].address.key);
+        let seen = self.table.sender().row_cache.get(&self.table.name, &attempt.rows[0].address.key);
         let later = seen.filter(|seen| {
             let (seen, own) = (seen.at, sight.0);
             seen.incarnation == own.incarnation && seen.version > own.version

@@ -208,13 +208,13 @@ impl RawTable {
     pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
         match row {
             _ if !self.remembers_items || self.layout.demands_values() => {}
-            Some(row) => self.sender().seen_rows.insert(&self.name, key, row, true),
-            None => self.sender().seen_rows.remove(&self.name, key),
+            Some(row) => self.sender().row_cache.insert(&self.name, key, row, true),
+            None => self.sender().row_cache.remove(&self.name, key),
         }
     }
 
     pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
-        let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
+        let seen = self.remembers_items.then(|| self.sender().row_cache.get(&self.name, key))??;
         Some(seen).filter(|row| !row.attributes.is_empty())
     }
 }

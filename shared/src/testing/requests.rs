@@ -10,7 +10,7 @@ use fencepost_core::Edit;
 use fencepost_core::ItemVersion;
 use fencepost_core::SentWrite;
 use fencepost_core::WriteId;
-use fencepost_core::condition::{self, Clauses, Demand, LeaseTimes, Stamp};
+use fencepost_core::condition::{self, Clauses, Commit, Demand, LeaseTimes};
 use fencepost_core::edit::Resolve;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::{self, Row};
@@ -71,12 +71,12 @@ impl Writer<'_> {
         let layout = Table::<T>::LAYOUT;
         let key = Table::<T>::key_attributes(self.key)?;
         let row = self.seen.cloned().map(|seen| Row::read(layout, seen)).transpose()?;
-        let stamp = Stamp { id: self.id, prune: &[], burn: self.burn, fence: self.fence };
+        let commit = Commit { id: self.id, prune: &[], burn: self.burn, fence: self.fence };
         let (now, retention) = (UNIX_EPOCH, self.purge_at.duration_since(UNIX_EPOCH).expect("a time after 1970"));
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
         let resolve = |add: &Edit| -> Result<Clauses, Failure> { Ok(add.resolve(layout, self.seen)?) };
         let prepare =
-            |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, stamp, now, retention)?.request));
+            |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, commit, now, retention)?.request));
         let request = match (write, &row) {
             (RowWrite::Create(value), _) => prepare(Write::Create(Table::<T>::encode(value)?))?,
             (RowWrite::DeleteAt(at), _) => prepare(Write::Delete(*at, None))?,

@@ -1,6 +1,6 @@
 //! [`Demand`]: the state of a row that a write demands. [`Expression`]: the text that demands it.
 
-use super::write::{Action, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Stamp};
+use super::write::{Commit, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Operation};
 use crate::Base;
 use crate::ItemVersion;
 use crate::format::AttributeValue;
@@ -202,7 +202,7 @@ impl Expression {
     }
 
     /// Raises the version of a row in a known state by one, and stores the id. Adopts a foreign row.
-    pub(super) fn commit_at(&mut self, demand: &Demand<'_>, stamp: &Stamp<'_>) {
+    pub(super) fn commit_at(&mut self, demand: &Demand<'_>, commit: &Commit<'_>) {
         let names = demand.names();
         let at = demand.at.version;
         self.name("#version", names.version);
@@ -210,19 +210,19 @@ impl Expression {
         self.value(":next", number(at.next().get()));
         if demand.is_foreign() {
             self.name("#incarnation", names.incarnation);
-            self.value(":id", bytes(stamp.id.as_bytes()));
-            self.value(":writes", first_memory(stamp.id, at.get()));
+            self.value(":id", bytes(commit.id.as_bytes()));
+            self.value(":writes", first_memory(commit.id, at.get()));
             self.set("#version = :next, #incarnation = :id, #writes = :writes");
         } else {
-            self.name("#id", &stamp.id.name());
+            self.name("#id", &commit.id.name());
             self.set("#version = :next, #writes.#id = :at");
             if demand.values.is_some() {
                 // The version may come back, together with the values. A burned write must not be applied then.
                 self.demand("attribute_not_exists(#writes.#id)");
             }
         }
-        self.prune(stamp.prune);
-        self.burn_earlier(demand.names(), stamp.burn);
+        self.prune(commit.prune);
+        self.burn_earlier(demand.names(), commit.burn);
     }
 
     /// Demands a row without a memory of earlier attempts of the same change, and leaves these attempts as burned.
@@ -250,9 +250,9 @@ impl Expression {
     }
 
     /// Demands that the row remembers neither the write nor an earlier attempt, where the demanded state may come back.
-    pub(super) fn demand_that_no_attempt_was_applied(&mut self, demand: &Demand<'_>, stamp: &Stamp<'_>) {
+    pub(super) fn demand_that_no_attempt_was_applied(&mut self, demand: &Demand<'_>, commit: &Commit<'_>) {
         if demand.layout.demands_values() {
-            let ids: Vec<_> = [stamp.id].iter().chain(stamp.burn).copied().collect();
+            let ids: Vec<_> = [commit.id].iter().chain(commit.burn).copied().collect();
             self.demand_unremembered(demand.names(), &ids);
         }
     }
@@ -270,10 +270,10 @@ impl Expression {
             let _ = write!(text, " REMOVE {}", self.remove.join(", "));
         }
         let fits = text.len() <= MAX_EXPRESSION;
-        fits.then(|| self.write(Action::Update { key, expression: text }))?
+        fits.then(|| self.write(Operation::Update { key, expression: text }))?
     }
 
-    pub(super) fn write(self, action: Action) -> Option<ConditionalWrite> {
+    pub(super) fn write(self, action: Operation) -> Option<ConditionalWrite> {
         let condition = self.conditions.join(" AND ");
         let fits = condition.len() <= MAX_EXPRESSION && self.names.values().all(|name| name.len() <= MAX_NAME);
         let (names, values) = (self.names, self.values);
@@ -312,7 +312,7 @@ mod tests {
             let mut expression = Expression::default();
             expression.demand("x".repeat(condition));
             expression.name("#n", &"n".repeat(name));
-            expression.write(Action::Check { key: Attributes::new() }).is_some()
+            expression.write(Operation::Check { key: Attributes::new() }).is_some()
         };
         assert!(is_written(4096, 255));
         assert!(!is_written(4097, 255) && !is_written(4096, 256));

@@ -2,7 +2,7 @@
 
 use super::demand::{Demand, Expression};
 use super::write::Returned;
-use super::write::{ConditionalWrite, Stamp, fenced};
+use super::write::{Commit, ConditionalWrite, fenced};
 use crate::ItemVersion;
 use crate::WriteId;
 use crate::format::AttributeValue;
@@ -59,12 +59,12 @@ pub enum Demanded {
 pub fn edit_within(
     key: Attributes,
     demand: &Demand<'_>,
-    stamp: &Stamp<'_>,
+    commit: &Commit<'_>,
     clauses: &Clauses,
 ) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.edit(clauses, demand.layout());
-    expression.demand_window(demand, stamp.id);
+    expression.demand_window(demand, commit.id);
     let layout = demand.layout();
     if layout.marks_by_version() && (demand.is_foreign() || layout.demands_values()) {
         // A mark of a later version must not become that of the row when the version rises.
@@ -74,16 +74,16 @@ pub fn edit_within(
         }
     }
     if demand.is_foreign() {
-        expression.commit_at(demand, stamp);
+        expression.commit_at(demand, commit);
     } else {
         expression.demand_room(demand);
         expression.raise_version();
         expression.set("#writes.#id = #version");
-        expression.prune(stamp.prune);
-        expression.burn_earlier(demand.names(), stamp.burn);
+        expression.prune(commit.prune);
+        expression.burn_earlier(demand.names(), commit.burn);
     }
     let write = ConditionalWrite { returning: Some(Returned::AllNew), ..expression.update(key)? };
-    fenced(write, demand.names(), stamp.fence)
+    fenced(write, demand.names(), commit.fence)
 }
 
 /// Edits a live item at any version. Leaves no id. So the edit cannot be recognised later.

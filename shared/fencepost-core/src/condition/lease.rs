@@ -1,7 +1,7 @@
 //! Leases: acquire, renew, release, and the check of a held lease.
 
 use super::write::Returned;
-use super::write::{Action, ConditionalWrite};
+use super::write::{ConditionalWrite, Operation};
 use crate::format::AttributeValue;
 use crate::format::item::Attributes;
 use crate::format::row::number;
@@ -94,15 +94,15 @@ pub fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> Conditi
 
 /// Checks that a lease is held under this token. It may have ended, as long as no other caller has acquired it.
 pub fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
-    on_lease(Action::Check { key }, IS_HELD, [(":token", number(token))])
+    on_lease(Operation::Check { key }, IS_HELD, [(":token", number(token))])
 }
 
-fn update_of(key: &str, expression: &str) -> Action {
-    Action::Update { key: lease_key(key), expression: expression.to_owned() }
+fn update_of(key: &str, expression: &str) -> Operation {
+    Operation::Update { key: lease_key(key), expression: expression.to_owned() }
 }
 
 fn on_lease(
-    action: Action,
+    action: Operation,
     condition: &'static str,
     values: impl IntoIterator<Item = (&'static str, AttributeValue)>,
 ) -> ConditionalWrite {
@@ -114,7 +114,7 @@ fn on_lease(
         ("#id", ACQUIRE_ID),
         ("#purge", LEASE_PURGE_AT),
     ];
-    let expression = if let Action::Update { expression, .. } = &action { expression } else { "" };
+    let expression = if let Operation::Update { expression, .. } = &action { expression } else { "" };
     // DynamoDB refuses unused names.
     let used = NAMES.iter().filter(|(name, _)| expression.contains(name) || condition.contains(name));
     ConditionalWrite {

@@ -23,4 +23,4 @@ pub use ticket::take_ticket;
 pub use versioned::{
     adopt_at, bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, sweep_at, update_at,
 };
-pub use write::{Action, ConditionalWrite, Returned, Stamp, fenced};
+pub use write::{Commit, ConditionalWrite, Operation, Returned, fenced};

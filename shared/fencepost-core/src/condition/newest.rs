@@ -1,7 +1,7 @@
 //! Writes over an older instance, never over a newer one.
 
 use super::write::Returned;
-use super::write::{Action, ConditionalWrite};
+use super::write::{ConditionalWrite, Operation};
 use crate::format::item::Attributes;
 use std::collections::HashMap;
 
@@ -38,5 +38,5 @@ fn in_order(
             values.insert(value.to_owned(), mine.clone());
         }
     }
-    ConditionalWrite { action: Action::Put { item }, condition: condition.into(), names, values, returning }
+    ConditionalWrite { action: Operation::Put { item }, condition: condition.into(), names, values, returning }
 }

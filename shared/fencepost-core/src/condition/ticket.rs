@@ -1,7 +1,7 @@
 //! The request for a ticket in the line at an item.
 
 use super::write::Returned;
-use super::write::{Action, ConditionalWrite};
+use super::write::{ConditionalWrite, Operation};
 use crate::Incarnation;
 use crate::format::item::Attributes;
 use crate::format::names::Names;
@@ -13,7 +13,7 @@ use std::collections::HashMap;
 pub fn take_ticket(key: Attributes, names: &Names, incarnation: Incarnation) -> ConditionalWrite {
     let placeholders = [("#given", names.given), ("#incarnation", names.incarnation)];
     ConditionalWrite {
-        action: Action::Update { key, expression: "ADD #given :one".to_owned() },
+        action: Operation::Update { key, expression: "ADD #given :one".to_owned() },
         condition: "#incarnation = :incarnation".into(),
         names: placeholders.map(|(placeholder, name)| (placeholder.to_owned(), name.to_owned())).into(),
         values: HashMap::from([

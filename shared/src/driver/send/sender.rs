@@ -10,7 +10,7 @@ use super::outcome::{SendOutcome, Shown, no_answer, record_request};
 use super::transaction::{Address, answered, batch_of, classify_transact_write_items};
 use super::values::{Item, from_sdk, return_value, to_sdk};
 use crate::clock::{Clock, Rng};
-use crate::driver::seen_rows::SeenRows;
+use crate::driver::row_cache::RowCache;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -23,7 +23,7 @@ use aws_sdk_dynamodb::operation::scan::ScanOutput;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::TransactWriteItem;
-use fencepost_core::condition::{Action, ConditionalWrite, SortBound, key_condition};
+use fencepost_core::condition::{ConditionalWrite, Operation, SortBound, key_condition};
 use fencepost_core::{AttributeValue, Attributes};
 use fencepost_core::{ClientState, Leave, Now, RetryPolicy, WriteId};
 use std::borrow::Cow;
@@ -39,7 +39,7 @@ pub(crate) struct Sender {
     /// What all changes of the client know together. Shared by all copies. Never held across an await.
     state: Arc<Mutex<ClientState>>,
     /// The rows last seen by the client in any table. Shared by all copies.
-    pub(crate) seen_rows: Arc<SeenRows>,
+    pub(crate) row_cache: Arc<RowCache>,
     /// The moment from which the times of changes are counted.
     began: Instant,
     pub(crate) policy: RetryPolicy,
@@ -72,7 +72,7 @@ impl Sender {
         Sender {
             client: guarded(client),
             state: Arc::default(),
-            seen_rows: Arc::default(),
+            row_cache: Arc::default(),
             began: Instant::now(),
             policy: RetryPolicy::default(),
             clock: Clock::system(),
@@ -114,7 +114,7 @@ impl Sender {
         let values = Some(values).filter(|values| !values.is_empty()).map(to_sdk);
         let returning = returning.map(return_value);
         match action {
-            Action::Put { item } => {
+            Operation::Put { item } => {
                 record_request("PutItem", Some(table));
                 let request = self.client.put_item().table_name(table).set_item(Some(to_sdk(item)));
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
@@ -128,7 +128,7 @@ impl Sender {
                 let shown = |output: PutItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
                 self.ended(leave, sent, shown, |error| classify(error, refused)).await
             }
-            Action::Update { key, expression } => {
+            Operation::Update { key, expression } => {
                 record_request("UpdateItem", Some(table));
                 let request = self.client.update_item().table_name(table).set_key(Some(to_sdk(key)));
                 let request = request.update_expression(expression).condition_expression(condition);
@@ -143,7 +143,7 @@ impl Sender {
                 let shown = |output: UpdateItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
                 self.ended(leave, sent, shown, |error| classify(error, refused)).await
             }
-            Action::Delete { key } => {
+            Operation::Delete { key } => {
                 record_request("DeleteItem", Some(table));
                 let request = self.client.delete_item().table_name(table).set_key(Some(to_sdk(key)));
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
@@ -157,7 +157,7 @@ impl Sender {
                 let shown = |_| Some(Shown::Row(None));
                 self.ended(leave, sent, shown, |error| classify(error, refused)).await
             }
-            Action::Check { .. } => {
+            Operation::Check { .. } => {
                 (SendOutcome::Rejected("a check is a step of a transaction, never a write".into()), false)
             }
         }

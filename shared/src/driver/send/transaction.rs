@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{
     CancellationReason, ConditionCheck, Delete, KeysAndAttributes, Put, TransactWriteItem, Update,
 };
-use fencepost_core::condition::{Action, ConditionalWrite};
+use fencepost_core::condition::{ConditionalWrite, Operation};
 use fencepost_core::format::item::Attributes;
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
@@ -69,23 +69,23 @@ pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWrite
     let values = Some(values).filter(|values| !values.is_empty()).map(to_sdk);
     let step = TransactWriteItem::builder();
     let step = match action {
-        Action::Put { item } => {
+        Operation::Put { item } => {
             let put = Put::builder().table_name(table).set_item(Some(to_sdk(item))).condition_expression(condition);
             let put = put.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
             step.put(put.return_values_on_condition_check_failure(AllOld).build()?)
         }
-        Action::Update { key, expression } => {
+        Operation::Update { key, expression } => {
             let update = Update::builder().table_name(table).set_key(Some(to_sdk(key)));
             let update = update.update_expression(expression).condition_expression(condition);
             let update = update.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
             step.update(update.return_values_on_condition_check_failure(AllOld).build()?)
         }
-        Action::Delete { key } => {
+        Operation::Delete { key } => {
             let delete = Delete::builder().table_name(table).set_key(Some(to_sdk(key))).condition_expression(condition);
             let delete = delete.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
             step.delete(delete.return_values_on_condition_check_failure(AllOld).build()?)
         }
-        Action::Check { key } => {
+        Operation::Check { key } => {
             let check =
                 ConditionCheck::builder().table_name(table).set_key(Some(to_sdk(key))).condition_expression(condition);
             let check = check.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);

@@ -1,4 +1,4 @@
-//! [`SeenRows`]: the rows that a client saw last. A warm change starts from them and needs no read.
+//! [`RowCache`]: the rows that a client saw last. A warm change starts from them and needs no read.
 
 use fencepost_core::AttributeValue;
 use fencepost_core::format::item::{Attributes, size_of_attributes};
@@ -20,7 +20,7 @@ const LARGEST_ITEM: usize = 16 * 1024;
 /// These rows may be out of date. So a write based on one demands the version or the window. No answer rests on one
 /// alone.
 #[derive(Debug, Default)]
-pub(crate) struct SeenRows {
+pub(crate) struct RowCache {
     generations: Mutex<[Generation; 2]>,
 }
 
@@ -35,7 +35,7 @@ struct LastSeen {
     heap: usize,
 }
 
-impl SeenRows {
+impl RowCache {
     /// The row last seen at this key. It has no attributes if they were not kept.
     pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<Arc<Row>> {
         let address = address(table, key);
@@ -175,13 +175,13 @@ mod tests {
         Row::read(&LAYOUT, attributes).expect("a row")
     }
 
-    fn version(rows: &SeenRows, number: usize) -> Option<u64> {
+    fn version(rows: &RowCache, number: usize) -> Option<u64> {
         rows.get("T", &key(number)).map(|seen| seen.at.version.get())
     }
 
     #[test]
     fn a_later_version_or_another_row_replaces_what_was_seen_and_an_earlier_version_does_not() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         for (seen, by, expected) in [(5, 1, 5), (7, 1, 7), (6, 1, 7), (2, 2, 2)] {
             rows.insert("T", &key(1), &row_at(seen, by), false);
             assert_eq!(version(&rows, 1), Some(expected));
@@ -193,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_number_of_rows_is_bounded_and_those_in_use_stay() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         for number in 0..10 * GENERATION {
             rows.insert("T", &key(number), &row_at(1, 1), false);
             assert_eq!(version(&rows, 0), Some(1), "after {number}");
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn an_item_is_kept_on_demand_and_only_if_it_has_at_most_16_kb() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         let of_size = |version, bytes: usize| {
             let mut row = row_at(version, 1);
             row.attributes = [("text".to_owned(), AttributeValue::S("x".repeat(bytes - "text".len())))].into();
@@ -257,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_heap_of_all_rows_is_bounded_and_a_row_in_use_stays() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         rows.insert("T", &key(0), &bulky(1), true);
         for number in 1..200 {
             rows.insert("T", &key(number), &bulky(1), true);
@@ -281,7 +281,7 @@ mod tests {
 
     #[test]
     fn an_item_that_is_seen_again_at_the_same_version_is_kept_as_it_was_seen_last() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         for with_item in [false, true, false] {
             rows.insert("T", &key(1), &row_at(1, 1), with_item);
             assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.attributes.is_empty()), Some(with_item));
@@ -290,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_crowd_counts_those_that_are_still_in_it() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         rows.insert("T", &key(1), &row_at(1, 1), false);
         let enter = || rows.enter_crowd("T", &key(1)).expect("it was seen");
         let one = enter();
