@@ -2,7 +2,7 @@
 
 use crate::throttling::{Throttled, ThrottlingLimit};
 use fencepost_core::Versioned;
-use std::borrow::Cow;
+use fencepost_core::format::Unwritable;
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
@@ -191,15 +191,15 @@ pub enum IdempotencyError<R = Infallible> {
     Failed(#[from] Failure),
 }
 
-/// An invalid value. `Display` states the rule.
-#[derive(Clone, PartialEq, Eq, Debug, ThisError)]
-pub enum InvalidValue {
-    /// The text does not have the form of the value.
-    #[error("{0}")]
-    Malformed(Cow<'static, str>),
-    /// The value is outside its range.
-    #[error("{0}")]
-    OutOfRange(Cow<'static, str>),
+impl From<Unwritable> for Failure {
+    fn from(unwritable: Unwritable) -> Self {
+        match unwritable {
+            Unwritable::Fenced => Failure::Fenced,
+            Unwritable::TooLarge { bytes, limit } => Failure::TooLarge { bytes, limit },
+            Unwritable::CorruptItem { reason } => Failure::CorruptItem { reason },
+            Unwritable::InvalidRecord { reason } => Failure::InvalidRecord { reason },
+        }
+    }
 }
 
 /// An error with an item shows only its version in `Debug`. Values may be secret, and need not be `Debug`.

@@ -3,14 +3,14 @@
 
 use crate::call::Call;
 use crate::error::{Error, Failure, IdempotencyError, Source};
-use crate::layout::Settings;
-use crate::protocol::item::Attributes;
+use crate::settings::Settings;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use crate::transact::{Attempt, Item, Reads};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fencepost_core::epoch_seconds;
+use fencepost_core::format::item::Attributes;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -197,7 +197,7 @@ impl<A: Serialize + DeserializeOwned + PartialEq> Record for IdempotencyRecord<A
     const PARTITION_KEY: &'static str = "recordId";
     const ATTRIBUTES: &'static [&'static str] = &["payload", "answer", "expiresAt"];
     const EXPIRES_AT: Option<&'static str> = Some("expiresAt");
-    const SETTINGS: Settings = Settings { keeps_ends: true, ..Settings::own() };
+    const SETTINGS: Settings = Settings::own().with_ends_that_stay();
 
     /// A repeat gets the very answer. Its attributes alone do not tell: `Some(None)` is stored as `None` is.
     fn check_read_back(&self, encoded: &Attributes) -> Result<(), Source> {

@@ -216,21 +216,21 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. `timestamp`, `clock`, `retry`, `throttling`, `call`, `error`, `fencing_token`, `names`, `layout`: small files
-//!    that depend on no later part. `layout` is how a table is set up beside its values.
-//! 2. The package `fencepost-core`: the exactly-once machine, without I/O. `judge` finds out from a row what became of a
-//!    write, and `change` plays a change from its decision to the proof, with at most two sends in flight (`exchange`).
-//! 3. `protocol`: `row` and `item` define the stored data, `condition` has all expression text.
-//! 4. `driver`: does what the machine says. `attempt` is the one loop of decisions, `drive` the one loop of sends. `send`
-//!    sends one request and reads the proof in its answer. `seen_rows` keeps the rows that the client saw last.
-//! 5. [`Store`]: one client, and the settings for its requests.
-//! 6. `table`: one item, by decisions or by edits, whose adds take a `number`; listings; and all rows, after a restore.
+//! 1. `timestamp`, `clock`, `retry`, `throttling`, `call`, `error`, `fencing_token`, `settings`: small files that
+//!    depend on no later part. `settings` is how a table is set up beside its values.
+//! 2. The package `fencepost-core`: the exactly-once protocol, without I/O. `format` defines the stored data, `condition` has
+//!    all expression text, `edit` and `plan` make the request for an observed row. `judge` finds out from a row what became
+//!    of a write, and `change` plays a change from its decision to the proof, with at most two sends in flight (`exchange`).
+//! 3. `driver`: does what the machine says. `attempt` is the one loop of decisions, `drive` the one loop of sends. `send`
+//!    sends one request and reads the proof in its answer. `row_cache` keeps the rows that the client saw last.
+//! 4. [`Store`]: one client, and the settings for its requests.
+//! 5. `table`: one item, by decisions or by edits; listings; and all rows, after a restore.
 //!    `transact`: many items. `idempotency`: once per request. [`lease`]: timed claims with fencing tokens. [`lww`]:
 //!    the newest instance wins.
-//! 7. [`json`], [`http`], [`lambda`]: from an event to a response.
+//! 6. [`json`], [`http`], [`lambda`]: from an event to a response.
 //!
 //! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->
-//! Store -> driver -> protocol -> fencepost-core`. Nothing below `http` knows HTTP, and nothing below `lambda` knows Lambda.
+//! Store -> driver -> fencepost-core`. Nothing below `http` knows HTTP, and nothing below `lambda` knows Lambda.
 
 mod call;
 mod clock;
@@ -244,15 +244,12 @@ mod idempotency;
 pub mod json;
 #[cfg(feature = "lambda-without-tls")]
 pub mod lambda;
-mod layout;
 pub mod lease;
 mod listing;
 pub mod lww;
 pub mod maintenance;
-mod names;
-mod number;
-mod protocol;
 mod retry;
+mod settings;
 mod store;
 mod table;
 #[cfg(feature = "testing")]
@@ -263,19 +260,20 @@ mod transact;
 
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
-pub use error::{Error, Failure, IdempotencyError, InvalidValue, Source, UpdateError, VersionError};
-pub use fencepost_core::{Incarnation, ItemVersion, RetryPolicy, Version, Versioned};
+pub use driver::send::{from_sdk, to_sdk};
+pub use error::{Error, Failure, IdempotencyError, Source, UpdateError, VersionError};
+pub use fencepost_core::{
+    AttributePath, AttributeValue, Attributes, Bounds, Diff, Edit, Incarnation, InvalidValue, ItemVersion, Names,
+    Number, RetryPolicy, Version, Versioned,
+};
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
-pub use layout::{Settings, WithoutTtl};
 pub use listing::{Cursor, Index, InvalidCursor, Listed, Page, PageStream, Pages, Projection, Query, Sort};
-pub use names::Names;
-pub use number::Number;
-pub use protocol::item::{Attributes, Diff};
 pub use retry::Deadline;
+pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
-pub use table::{AttributePath, Bounds, Edit, Edited, Exists, Key, KeyPart, NotEdited, Record, Table};
+pub use table::{Edited, Exists, Key, KeyPart, NotEdited, Record, Table};
 pub use throttling::ThrottlingLimit;
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads};

@@ -13,13 +13,14 @@ use crate::driver::attempt::{Attempt, Done, refusing_row};
 use crate::driver::read_one;
 use crate::driver::send::Address;
 use crate::error::{Failure, Source};
-use crate::layout::Deletes;
-use crate::protocol::condition::{self, ConditionalWrite, OrderedBy};
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, check_size, size_of_item};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
+use fencepost_core::condition::{self, ConditionalWrite, OrderedBy};
+use fencepost_core::format::AsKind;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::Deletes;
+use fencepost_core::format::row::{self, check_size, size_of_item};
 use fencepost_core::{epoch_seconds, is_soon};
 use std::cmp::Ordering;
 use std::fmt;
@@ -130,7 +131,7 @@ impl Store {
     pub fn lww_table<T: LwwRecord>(&self, name: impl Into<String>) -> LwwTable<T> {
         const {
             assert!(T::EXPIRES_AT.is_none(), "instances do not expire: an LwwTable has no EXPIRES_AT");
-            let is_alone = matches!(T::SETTINGS.deletes, Deletes::Expire);
+            let is_alone = matches!(T::SETTINGS.0.deletes, Deletes::Expire);
             assert!(is_alone, "an LwwTable has no other writers, and TTL removes its tombstones: Settings::own()");
         }
         LwwTable { table: self.table(name).with_tombstone_retention(LwwTable::<T>::TOMBSTONE_RETENTION) }
@@ -189,7 +190,7 @@ impl<T: LwwRecord> LwwTable<T> {
             Failure::InvalidRecord { reason }
         })?;
         item.extend(key);
-        check_size(size_of_item(&T::SETTINGS.names, &item), 0)?;
+        check_size(size_of_item(&T::SETTINGS.0.names, &item), 0)?;
         match self.put(condition::put_if_newer(ordering::<T>(), item)).await? {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {
@@ -218,7 +219,7 @@ impl<T: LwwRecord> LwwTable<T> {
         let tombstone = tombstone::<T>(key, order_key, purge_at)?;
         match self.put(condition::put_unless_newer(ordering::<T>(), tombstone)).await? {
             Put::Applied(replaced) => {
-                let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::SETTINGS.names.purge_at));
+                let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::SETTINGS.0.names.purge_at));
                 Ok(if was_live { Deletion::Deleted } else { Deletion::AlreadyGone })
             }
             Put::Refused(stored, _) => Ok(Deletion::Superseded { by: stored.order_key }),
@@ -253,7 +254,7 @@ pub(crate) fn ordering<T: LwwRecord>() -> OrderedBy {
 pub(crate) fn tombstone<T: LwwRecord>(key: &Key, order_key: &OrderKey, purge_at: u64) -> Result<Attributes, Failure> {
     let mut tombstone = Table::<T>::key_attributes(key)?;
     tombstone.insert(T::ORDERED_BY.to_owned(), row::number(order_key.order));
-    tombstone.insert(T::SETTINGS.names.purge_at.to_owned(), row::number(purge_at));
+    tombstone.insert(T::SETTINGS.0.names.purge_at.to_owned(), row::number(purge_at));
     if let Some(name) = &order_key.name {
         tombstone.insert(T::NAMED_BY.to_owned(), AttributeValue::S(name.clone()));
     }
@@ -277,7 +278,7 @@ impl<T: LwwRecord> Stored<T> {
     fn read(attributes: &Attributes) -> Result<Self, Failure> {
         let order_key = order_key_of::<T>(attributes)
             .ok_or_else(|| corrupt(&format!("{} or {} is missing or malformed", T::ORDERED_BY, T::NAMED_BY)))?;
-        let purge_at = row::purge_at(&T::SETTINGS.names, attributes)?;
+        let purge_at = row::purge_at(&T::SETTINGS.0.names, attributes)?;
         let live = if purge_at.is_none() { Table::<T>::value_in(attributes).map(Some) } else { Ok(None) };
         Ok(Stored { order_key, live, purge_at })
     }
@@ -305,7 +306,10 @@ pub(crate) fn judge_registration<T: PartialEq>(
 
 fn order_key_of<T: LwwRecord>(attributes: &Attributes) -> Option<OrderKey> {
     let order = row::read_number(attributes.get(T::ORDERED_BY)?)?;
-    let name = attributes.get(T::NAMED_BY).map(|name| name.as_s().cloned()).transpose().ok()?;
+    let name = match attributes.get(T::NAMED_BY) {
+        Some(name) => Some(name.as_s()?.clone()),
+        None => None,
+    };
     Some(OrderKey { order, name })
 }
 

@@ -1,6 +1,6 @@
 //! [`Timestamp`]: a moment to the millisecond, in the notation of clients and tables.
 
-use crate::error::InvalidValue;
+use fencepost_core::InvalidValue;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 use std::borrow::Cow;
 use std::fmt;
@@ -72,15 +72,6 @@ impl Timestamp {
     pub fn since(self, earlier: Timestamp) -> Duration {
         Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or_default()
     }
-}
-
-/// Whole milliseconds since 1970. 0 before 1970.
-pub(crate) fn epoch_millis(time: SystemTime) -> u64 {
-    millis(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
-}
-
-pub(crate) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// The moment this many milliseconds after 1970. A moment beyond the range of the calendar becomes 1970 itself.

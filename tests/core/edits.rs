@@ -4,7 +4,7 @@ use super::accounts::{Account, call};
 use super::add::{Shelf, TABLE, change_shelf, row, with_shelf};
 use crate::harness::clients::client_whose_first_write;
 use crate::harness::engine::Engine;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::AttributeValue;
 use fencepost::{
     Attempt, Bounds, Edit, Error, Failure, Item, Key, NotEdited, Number, Reads, Record, RetryPolicy, Settings, Store,
     Table, UpdateError,

@@ -1,7 +1,7 @@
 //! The limits of a transaction: a larger one is refused before any request.
 
 use crate::harness::engine::{Engine, is_read};
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::AttributeValue;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{
     Attempt, Attributes, Edit, Error, Failure, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy, Source,

@@ -138,9 +138,10 @@ pub fn sources(folder: &str) -> Vec<Source> {
     .collect()
 }
 
-/// The sources that run on Lambda: the crate and the functions.
+/// The sources that run on Lambda: the crate, its core and the functions.
 pub fn production() -> Vec<Source> {
     let mut all = sources("shared/src");
+    all.extend(sources("shared/fencepost-core/src"));
     all.extend(sources("functions/src"));
     all.retain(|source| source.module() != "tests" && !source.path.ends_with("/tests.rs"));
     all

@@ -3,6 +3,7 @@
 
 use crate::state::{Applied, End, Held, Kind, Known, Run, Said, Scene, World};
 use crate::table::{Does, LeaseRow, OrderKey, Row, Stored, Write, version};
+use fencepost_core::lease::{AfterAcquire, StoredLease, judge_acquire, judge_renewal};
 use fencepost_core::{
     Base, ItemVersion, Plan, Role, SentWrite, Step, TableRules, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
 };
@@ -312,7 +313,7 @@ impl Scene {
                 End::Instance(judge_registration(*mine, stored.order_key, stored.live, *value))
             }
             (Does::Acquire { id, expires_at, .. }, Some(Stored::Lease(lease))) => {
-                let until = match judge_acquire(lease, *id, *expires_at, pending) {
+                let until = match judge_acquire(&read(lease), &id.to_be_bytes(), *expires_at, pending) {
                     AfterAcquire::Mine => self.counted(*expires_at, wall),
                     AfterAcquire::Replayed => lease.expires_at - millis_of(self.lease.skew),
                     AfterAcquire::Held => return Some(End::NotApplied),
@@ -324,7 +325,7 @@ impl Scene {
             (Does::Renew { token, at, expires_at, .. }, Some(Stored::Lease(lease)))
                 if lease.token == *token && lease.holder.is_some() =>
             {
-                if !matches!(judge_renewal(lease, *at, *expires_at), Verdict::Landed(_)) {
+                if !matches!(judge_renewal(&read(lease), *at, *expires_at), Verdict::Landed(_)) {
                     return None;
                 }
                 world.history.held[process] = Some(held(lease, self.counted(*expires_at, wall)));
@@ -384,34 +385,11 @@ pub fn number(id: WriteId) -> u64 {
     u64::from_be_bytes(*id.as_bytes())
 }
 
-/// The meaning of the refusal of an acquire, as in the crate.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AfterAcquire {
-    Mine,
-    Replayed,
-    Held,
-    Released,
-}
-
-/// Judges a refused acquire, as the crate does.
-#[must_use]
-pub fn judge_acquire(lease: &LeaseRow, id: u64, expires_at: u64, is_pending: bool) -> AfterAcquire {
-    match (lease.holder, lease.acquire_id == id) {
-        (Some(_), true) if is_pending && lease.expires_at == expires_at => AfterAcquire::Mine,
-        (Some(_), true) => AfterAcquire::Replayed,
-        (Some(_), false) => AfterAcquire::Held,
-        (None, _) => AfterAcquire::Released,
-    }
-}
-
-/// Judges a refused renewal by the row of its token, as the crate does.
-#[must_use]
-pub fn judge_renewal(lease: &LeaseRow, at: u64, expires_at: u64) -> Verdict {
-    match lease.renewals == at + 1 {
-        true if lease.expires_at == expires_at => Verdict::Landed(version(lease.renewals)),
-        true => Verdict::NeverApplied,
-        false => Verdict::Unproved,
-    }
+/// The row of a lease as the crate reads it.
+fn read(lease: &LeaseRow) -> StoredLease {
+    let LeaseRow { token, renewals, expires_at, acquire_id, .. } = *lease;
+    let holder = lease.holder.map(|holder| holder.to_string());
+    StoredLease { holder, token, renewals, expires_at, acquire_id: acquire_id.to_be_bytes().to_vec() }
 }
 
 /// Judges a refused register, as the crate does.

@@ -6,7 +6,7 @@ use crate::state::State;
 use crate::table::{self, Table};
 use crate::{Failure, reason};
 use fencepost::maintenance::{Explained, Found, Position, Run, Task, WrongTable, explain, explain_instance};
-use fencepost::{Error, Store};
+use fencepost::{Error, Store, from_sdk, to_sdk};
 use std::io::Write;
 
 /// Explains one row.
@@ -17,9 +17,10 @@ pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Fail
     let Target { table: name, json, .. } = &options.target;
     let table = Table::find(&options.target).await?;
     let key = table.key(&options.key)?;
-    let read = table.client.get_item().table_name(name).set_key(Some(key.clone())).consistent_read(true).send().await;
+    let read =
+        table.client.get_item().table_name(name).set_key(Some(to_sdk(key.clone()))).consistent_read(true).send().await;
     let read = read.map_err(|error| Failure::new(format!("The row cannot be read: {}.", reason(&error))))?;
-    let attributes = read.item.ok_or_else(|| {
+    let attributes = read.item.map(from_sdk).ok_or_else(|| {
         Failure::new(format!(
             "{name} has no row {}: no item was ever there, or its tombstone is gone.",
             table::to_json(&key)

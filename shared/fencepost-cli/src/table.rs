@@ -6,10 +6,9 @@ use crate::{Failure, reason};
 use aws_config::{BehaviorVersion, Region};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::Credentials;
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use fencepost::AttributeValue;
 use fencepost::lambda::https_client;
 use serde_json::{Map, Value, json};
 use std::collections::HashMap;
@@ -141,7 +140,7 @@ pub fn typed(kind: &str, text: &str) -> Option<AttributeValue> {
     match kind {
         "S" => Some(AttributeValue::S(text.to_owned())),
         "N" => Some(AttributeValue::N(text.to_owned())),
-        "B" => STANDARD.decode(text).ok().map(|bytes| AttributeValue::B(Blob::new(bytes))),
+        "B" => STANDARD.decode(text).ok().map(AttributeValue::B),
         _ => None,
     }
 }
@@ -154,7 +153,7 @@ mod tests {
     fn a_key_is_read_back_from_its_json() {
         let key = Key::from([
             ("b".to_owned(), AttributeValue::N("7".to_owned())),
-            ("a".to_owned(), AttributeValue::B(Blob::new([0, 255]))),
+            ("a".to_owned(), AttributeValue::B(vec![0, 255])),
             ("c".to_owned(), AttributeValue::S("\"é".to_owned())),
         ]);
         let json = to_json(&key);

@@ -6,6 +6,11 @@
 //!
 //! | file | what it decides |
 //! |---|---|
+//! | `format` | what is stored: values, items, rows, the settings of a table |
+//! | `condition` | all text of expressions |
+//! | `edit` | what an edit asks of an item |
+//! | `plan` | the request for an observed row and an intended change |
+//! | `lease` | the row of a lease, and the meaning of a refusal |
 //! | `judge`, `memory`, `fate`, `refusal` | what a row proves about a write |
 //! | `settle` | what follows from that proof |
 //! | `attempts` | the attempts of a change that were refused and may still be applied |
@@ -14,18 +19,24 @@
 //! | `change` | all of one change, from the decision to the proof |
 #![expect(
     missing_docs,
+    clippy::missing_errors_doc,
     reason = "only the crate fencepost and its models use this package; the private types say more"
 )]
 
 mod attempts;
 mod change;
 mod client;
+pub mod condition;
+pub mod edit;
 mod exchange;
 mod fate;
 mod fault;
+pub mod format;
 mod judge;
+pub mod lease;
 mod memory;
 mod patience;
+pub mod plan;
 mod policy;
 mod refusal;
 mod settle;
@@ -35,9 +46,14 @@ mod version;
 pub use attempts::{Attempts, OpenAttempt};
 pub use change::{Action, Answer, Change, Cost, Plan, Terms, Told, What};
 pub use client::ClientState;
+pub use edit::{AttributePath, Bounds, Edit};
 pub use exchange::{Leave, Outcome, Why};
 pub use fate::{judge_open, may_still_land};
 pub use fault::{Cause, Fault, SendId};
+pub use format::item::{Attributes, Diff};
+pub use format::names::Names;
+pub use format::number::Number;
+pub use format::{AttributeValue, InvalidValue};
 pub use judge::{Base, SeenRow, SentWrite, TableRules, Verdict, is_fenced, judge};
 pub use memory::{Memory, Trace, UNSEEN_IDS, WriteId};
 pub use policy::{Conflicts, Line, MIN_SEND_TIME, RetryPolicy, fraction};
@@ -45,5 +61,5 @@ pub use refusal::{Reason, Role, Seen, Step, is_lost, judge_after_loss, judge_can
 pub use settle::{
     After, Facts, MOST_OPEN, after, anchors_of, burn_helps, can_be_burned, committed, is_in_window, made, writes_to,
 };
-pub use time::{Draw, Now, epoch_seconds, is_soon};
+pub use time::{Draw, Now, epoch_millis, epoch_seconds, is_soon, millis};
 pub use version::{Incarnation, ItemVersion, Version, Versioned};

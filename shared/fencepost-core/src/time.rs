@@ -22,6 +22,18 @@ pub fn epoch_seconds(time: SystemTime) -> u64 {
     time.duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
+/// Whole milliseconds since 1970, the unit of leases. 0 before 1970.
+#[must_use]
+pub fn epoch_millis(time: SystemTime) -> u64 {
+    millis(time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default())
+}
+
+/// Whole milliseconds, at most as many as fit.
+#[must_use]
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// If TTL or a sweep may remove a row within this time, the row proves nothing about a create with a lost answer,
 /// because a late copy could find the key free. A signature lives for 5 minutes from its date. Three clocks may be off
 /// by less than 5 minutes each: the signer's was ahead, the judge's is behind, the sweeper's is ahead.

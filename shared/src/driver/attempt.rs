@@ -1,14 +1,14 @@
 //! [`Attempt`]: the rows that a decision sees, with its steps. [`Attempt::decided`]: the one loop of decisions.
 
 use super::drive::{Driver, Work};
-use super::rows::{Contest, Known, KnownRow, Sending, Step};
-use super::seen_rows::{SeenRows, heap_of_attributes};
+use super::row_cache::{RowCache, heap_of_attributes};
+use super::rows::{Contest, Known, KnownRow, Sending, WriteStep};
 use super::send::{Address, Sender};
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::layout::Layout;
-use crate::protocol::condition::ConditionalWrite;
-use crate::protocol::item::Attributes;
+use fencepost_core::condition::ConditionalWrite;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::Layout;
 use fencepost_core::{Attempts, Change, ItemVersion, MOST_OPEN, Now, Plan, Terms, Told, WriteId};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
@@ -24,10 +24,10 @@ const MOST_KEPT: usize = 4 * 1024 * 1024;
 pub struct Attempt {
     pub(crate) rows: Vec<KnownRow>,
     pub(crate) now: SystemTime,
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<WriteStep>,
     /// The machine, with the id of this attempt and the earlier ones that it excludes.
     pub(super) change: Change,
-    pub(super) seen_rows: Arc<SeenRows>,
+    pub(super) row_cache: Arc<RowCache>,
     /// How many attempts were refused for the conditions of an edit.
     pub(crate) refusals: usize,
     /// With more, the change would end as unknown: too many attempts would be open, or no more are allowed.
@@ -112,7 +112,7 @@ impl Attempt {
             now: SystemTime::UNIX_EPOCH,
             steps: Vec::new(),
             change: Change::new(terms, sender.new_id(), now),
-            seen_rows: Arc::clone(&sender.seen_rows),
+            row_cache: Arc::clone(&sender.row_cache),
             refusals: 0,
             most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
             last: None,
@@ -148,24 +148,27 @@ impl Attempt {
 
     /// What refused the last attempt, which [repeats](fencepost_core::Role::Repeats), with its pending send. `None` before
     /// the first. While a send is pending, something unreadable means `OutcomeUnknown`.
-    pub(crate) fn refused_by<T>(&mut self, read: impl Fn(&Attributes) -> Result<T, Failure>) -> RefusedBy<T> {
+    pub(crate) fn refused_by<T, E: Into<Failure>>(
+        &mut self,
+        read: impl Fn(&Attributes) -> Result<T, E>,
+    ) -> RefusedBy<T> {
         let Last { pending, .. } = self.last.take()?;
         let Known::Stored(item) = &self.rows[0].known else { return None };
         Some(match (item.as_ref().map(read).transpose(), pending) {
             (Ok(read), pending) => Ok((read, pending)),
             (Err(_), Some(source)) => Err(Failure::OutcomeUnknown { source }),
-            (Err(failure), None) => Err(failure),
+            (Err(failure), None) => Err(failure.into()),
         })
     }
 
     /// Sends one write that [repeats](fencepost_core::Role::Repeats). Returns what it shows, or what refused it, with the
     /// pending send.
-    pub(crate) async fn repeated<T>(
+    pub(crate) async fn repeated<T, E: Into<Failure>>(
         &mut self,
         sender: &Sender,
         call: &Call,
         write: &ConditionalWrite,
-        read: impl Fn(&Attributes) -> Result<T, Failure>,
+        read: impl Fn(&Attributes) -> Result<T, E>,
     ) -> Result<Done<(Option<T>, Option<Source>), ()>, Failure> {
         let decided = self.decided(sender, call, |attempt| {
             Ok(match attempt.refused_by(&read) {

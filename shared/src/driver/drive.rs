@@ -3,15 +3,15 @@
 //! Dropping its future at any await drops the sends in flight, and nothing that another change rests on: the state that
 //! changes share is written only between two awaits.
 
-use super::rows::{KnownRow, Sending, Step};
+use super::rows::{KnownRow, Sending, WriteStep};
 use super::send::{
     Address, Ended, ReadRows, Reason, SendOutcome, Sender, Shown, depends_on_the_data, is_reason, name, send_span, step,
 };
 use crate::call::Call;
 use crate::error::{Failure, Source};
-use crate::protocol::condition;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, Row};
+use fencepost_core::condition;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::row::{self, Row};
 use fencepost_core::{
     Action, Answer, Cause, Change, Fault, Leave, Now, Outcome, Role, SendId, Terms, Told, What, WriteId,
 };
@@ -207,7 +207,7 @@ impl<'a> Driver<'a> {
                 (outcome, &flight.what, work)
                 && sending.steps.iter().all(|step| step.role != Role::Repeats)
             {
-                let is_exact = |at: usize| sending.steps.get(at).is_none_or(Step::is_exact);
+                let is_exact = |at: usize| sending.steps.get(at).is_none_or(WriteStep::is_exact);
                 answer.depends_on_data = depends_on_the_data(&source, is_exact);
                 let why = |at| if is_reason(&source, at) { fencepost_core::Reason::Rejected } else { NO_REASON };
                 answer.reasons = (0..sending.steps.len()).map(why).collect();
@@ -229,7 +229,7 @@ impl<'a> Driver<'a> {
                 answer.ticket = shown.and_then(|row| row.get(given).and_then(row::read_number));
             }
             (Work::Rows(rows, Some(sending)), What::Attempt { .. }, shown) => {
-                let judged = |(step, reason): (&Step, &Reason)| rows[step.row].reason(&step.role, reason);
+                let judged = |(step, reason): (&WriteStep, &Reason)| rows[step.row].reason(&step.role, reason);
                 if outcome == Outcome::Refused {
                     answer.reasons = sending.steps.iter().zip(&reasons).map(judged).collect();
                     self.reasons = reasons;

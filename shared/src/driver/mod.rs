@@ -6,14 +6,14 @@
 //! | `drive` | the one loop of sends: all that the machine says until it tells an outcome |
 //! | `refused` | what a decision sees after a refusal |
 //! | `rows` | the rows of a change, and the steps of a decision |
-//! | `seen_rows` | the rows that this client saw last |
+//! | `row_cache` | the rows that this client saw last |
 //! | `send` | one request: built, guarded, sent once, classified |
 
 pub(crate) mod attempt;
 mod drive;
 mod refused;
+pub(crate) mod row_cache;
 pub(crate) mod rows;
-pub(crate) mod seen_rows;
 pub(crate) mod send;
 
 pub(crate) use drive::{MAX_ROWS, read_one, read_page, read_rows};

@@ -2,22 +2,22 @@
 
 use super::attempt::Attempt;
 use super::drive::Driver;
-use super::rows::{Contest, Known, Sending, Step};
+use super::rows::{Contest, Known, Sending, WriteStep};
 use super::send::Reason;
 use crate::error::Failure;
-use crate::layout::Layout;
-use crate::protocol::condition::Action;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, Row};
+use fencepost_core::condition::Operation;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::Layout;
+use fencepost_core::format::row::{self, Row};
 use fencepost_core::{Base, Incarnation, Role};
 use std::collections::BTreeSet;
 use tracing::debug;
 
-impl Step {
+impl WriteStep {
     /// The row with a line in which the step may wait for its turn, if it leaves the row.
     pub(super) fn line(&self) -> Option<(usize, Incarnation)> {
         match (self.role.base(), &self.write.action) {
-            (Some(Base::Row { incarnation, .. }), Action::Put { .. } | Action::Update { .. })
+            (Some(Base::Row { incarnation, .. }), Operation::Put { .. } | Operation::Update { .. })
                 if !incarnation.is_foreign() =>
             {
                 Some((self.row, incarnation))
@@ -41,8 +41,8 @@ impl Attempt {
         let row = &mut self.rows[row];
         let (table, key) = (&row.address.table, &row.address.key);
         match &known {
-            Known::Row(seen) if row.remembers_items => self.seen_rows.insert(table, key, seen, true),
-            Known::Absent | Known::Damaged(_) => self.seen_rows.remove(table, key),
+            Known::Row(seen) if row.remembers_items => self.row_cache.insert(table, key, seen, true),
+            Known::Absent | Known::Damaged(_) => self.row_cache.remove(table, key),
             _ => {}
         }
         if !row.known.is_same(&known) {

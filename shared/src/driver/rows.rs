@@ -2,10 +2,10 @@
 
 use super::send::{Address, Reason};
 use crate::error::Failure;
-use crate::layout::Layout;
-use crate::protocol::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, TOKEN};
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, Row};
+use fencepost_core::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, TOKEN};
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::Layout;
+use fencepost_core::format::row::{self, Row};
 use fencepost_core::{Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
@@ -115,7 +115,7 @@ impl KnownRow {
 
 /// One step of a decision, as it is sent and as it is judged.
 #[derive(Debug)]
-pub(crate) struct Step {
+pub(crate) struct WriteStep {
     pub(crate) row: usize,
     pub(crate) role: Role,
     pub(crate) write: ConditionalWrite,
@@ -136,9 +136,9 @@ pub(crate) struct EditStep {
     pub(crate) anchor: Option<(ConditionalWrite, SentWrite)>,
 }
 
-impl Step {
+impl WriteStep {
     pub(crate) fn new(row: usize, role: Role, write: ConditionalWrite) -> Self {
-        Step { row, role, write, bytes: 0, is_named_by_client: false, edit: None }
+        WriteStep { row, role, write, bytes: 0, is_named_by_client: false, edit: None }
     }
 
     /// Whether it leaves the write id.
@@ -156,7 +156,7 @@ impl Step {
     }
 
     pub(super) fn judged(&self, rows: &[KnownRow]) -> fencepost_core::Step {
-        let Step { row, role, is_named_by_client, .. } = *self;
+        let WriteStep { row, role, is_named_by_client, .. } = *self;
         fencepost_core::Step { row, role, rules: rows[row].layout.rules(), is_named_by_client }
     }
 
@@ -192,7 +192,7 @@ impl Step {
 /// The steps of one attempt.
 #[derive(Debug)]
 pub(crate) struct Sending {
-    pub(crate) steps: Vec<Step>,
+    pub(crate) steps: Vec<WriteStep>,
     /// Whether they are sent as a transaction. A single step is usually a write of its own, for half of the price.
     pub(crate) is_transaction: bool,
     /// Whether another decision follows if `DynamoDB` rejects the attempt.
@@ -214,7 +214,7 @@ pub(crate) enum Contest {
 
 impl Sending {
     /// One write of one row.
-    pub(crate) fn alone(step: Step, layout: &Layout) -> Self {
+    pub(crate) fn alone(step: WriteStep, layout: &Layout) -> Self {
         Sending {
             steps: vec![step],
             is_transaction: layout.demands_values(),
@@ -225,7 +225,7 @@ impl Sending {
 
     /// One write that may be applied any number of times, and that its writer judges.
     pub(crate) fn repeating(write: ConditionalWrite) -> Self {
-        let steps = vec![Step::new(0, Role::Repeats, write)];
+        let steps = vec![WriteStep::new(0, Role::Repeats, write)];
         Sending { steps, is_transaction: false, gives_way: false, contest: Contest::None }
     }
 }

@@ -5,8 +5,8 @@
 
 use super::number::{Decimal, value_of};
 use super::object::Object;
-use crate::number::is_plain;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
+use fencepost_core::format::number::is_plain;
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -67,7 +67,7 @@ impl Object {
     /// # Errors
     /// A sentence: the attribute is not a map, or contains something that JSON does not have.
     pub fn from_attribute(attribute: &AttributeValue) -> Result<Self, String> {
-        if !attribute.is_m() {
+        if !matches!(attribute, AttributeValue::M(_)) {
             return Err("not a map".to_owned());
         }
         to_raw_value(&AsJson(attribute)).map(Object::of_text).map_err(|error| error.to_string())
@@ -106,7 +106,6 @@ impl Serialize for AsJson<'_> {
 mod tests {
     use super::*;
     use crate::json::parse;
-    use aws_sdk_dynamodb::primitives::Blob;
     use proptest::prelude::*;
 
     #[test]
@@ -150,7 +149,7 @@ mod tests {
 
     #[test]
     fn what_json_does_not_have_is_an_error() {
-        assert!(from_attribute(AttributeValue::B(Blob::new([1]))).is_err());
+        assert!(from_attribute(AttributeValue::B(vec![1])).is_err());
         assert!(from_attribute(AttributeValue::Ss(vec!["a".to_owned()])).is_err());
         assert!(from_attribute(AttributeValue::N("x".to_owned())).is_err());
     }

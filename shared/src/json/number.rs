@@ -1,9 +1,9 @@
 //! [`Decimal`]: exact numbers with one text per value, 38 digits, and the range of `DynamoDB`.
 
-use crate::error::InvalidValue;
-use crate::number::{Digits, Number};
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
+use fencepost_core::InvalidValue;
+use fencepost_core::format::number::{Digits, Number};
 use serde_json::Value;
 use std::cmp::Ordering;
 use std::fmt;
@@ -54,7 +54,7 @@ impl Decimal {
 
 impl From<&Decimal> for Number {
     fn from(decimal: &Decimal) -> Self {
-        Number::of_decimal(decimal.to_string())
+        Number::from(decimal.0.clone())
     }
 }
 
@@ -115,7 +115,7 @@ pub fn value_of(number: &Decimal) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::number::{MALFORMED, OUT_OF_RANGE};
+    use fencepost_core::format::number::{MALFORMED, OUT_OF_RANGE};
     use proptest::prelude::*;
 
     fn text(number: &str) -> String {

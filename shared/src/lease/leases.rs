@@ -1,7 +1,6 @@
 //! [`Leases`]: acquires and reads the leases of one table.
 
-use super::judge::{AfterAcquire, judge_acquire};
-use super::row::{Acquired, Lease, LeaseHeld, StoredLease};
+use super::row::{Acquired, Lease, LeaseHeld};
 use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::driver::attempt::{Attempt, Done, refusing_row};
@@ -11,14 +10,17 @@ use crate::driver::send::{Address, Sender};
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
-use crate::protocol::condition::{self, LeaseTimes};
-use crate::protocol::item::Attributes;
 use crate::retry::DualClockDeadline;
 use crate::store::Store;
 use crate::table::Key;
 use crate::table::handle::invalid;
-use crate::timestamp::{Timestamp, epoch_millis, millis};
+use crate::timestamp::Timestamp;
+use fencepost_core::condition::{self, LeaseTimes};
 use fencepost_core::epoch_seconds;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::lease::{self, StoredLease};
+use fencepost_core::lease::{AfterAcquire, judge_acquire};
+use fencepost_core::{epoch_millis, millis};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
@@ -96,7 +98,7 @@ impl Leases {
     pub async fn stored(&self, key: &str) -> Result<Option<StoredLease>, Failure> {
         let address = Address { table: self.name.clone(), key: key_of(key)? };
         let row = read_one(self.sender(), &self.store.call(), address).await?;
-        row.as_ref().map(StoredLease::read).transpose()
+        Ok(row.as_ref().map(lease::read).transpose()?)
     }
 
     /// Reads the lease, strongly consistent. `None` if it is free, or if it ended longer ago than the clock skew.
@@ -161,7 +163,7 @@ impl Leases {
         let times = LeaseTimes::at(now, terms.length(), self.clock_skew);
         let write = condition::acquire(key, holder, (id, once), times, Self::purge_at(now));
         let mut attempt = self.change(key, call);
-        let (stored, pending) = match attempt.repeated(self.sender(), call, &write, StoredLease::read).await? {
+        let (stored, pending) = match attempt.repeated(self.sender(), call, &write, lease::read).await? {
             // A lease without a row is free. So it cannot refuse.
             Done::Answered(refused) => refusing_row(refused)?,
             Done::Applied(applied) => {
@@ -237,7 +239,7 @@ impl fmt::Debug for Leases {
 pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
     let unsaid = |source: Source| Failure::OutcomeUnknown { source };
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;
-    StoredLease::read(&row).map_err(|failure| unsaid(failure.into()))
+    lease::read(&row).map_err(|failure| unsaid(Failure::from(failure).into()))
 }
 
 fn key_of(key: &str) -> Result<Attributes, Failure> {

@@ -25,14 +25,14 @@
 //! Lambda between two invocations.
 
 mod held;
-pub(crate) mod judge;
 mod leases;
 mod renew;
 mod row;
 mod terms;
 mod wait;
 
+pub use fencepost_core::lease::{LeaseVersion, StoredLease};
 pub use held::Unfinished;
 pub use leases::Leases;
-pub use row::{Acquired, Lease, LeaseHeld, LeaseLost, LeaseVersion, NotHeldAt, StoredLease};
+pub use row::{Acquired, Lease, LeaseHeld, LeaseLost, NotHeldAt};
 pub use terms::LeaseTerms;

@@ -1,16 +1,17 @@
 //! Renews leases and releases them.
 
-use super::judge::judge_renewal;
 use super::leases::{Leases, corrupt, read_returned};
-use super::row::{Lease, LeaseLost, NotHeldAt, StoredLease};
+use super::row::{Lease, LeaseLost, NotHeldAt};
 use super::terms::LeaseTerms;
 use crate::call::Call;
 use crate::driver::attempt::{Applied, Done, Next};
 use crate::driver::rows::Sending;
 use crate::error::{Error, Failure, Source};
 use crate::fencing_token::FencingToken;
-use crate::protocol::condition::{self, LeaseTimes};
 use crate::retry::DualClockDeadline;
+use fencepost_core::condition::{self, LeaseTimes};
+use fencepost_core::lease::judge_renewal;
+use fencepost_core::lease::{self, StoredLease};
 use fencepost_core::{After, Facts, after};
 
 impl Leases {
@@ -68,7 +69,7 @@ impl Leases {
         let mut earlier: Option<Source> = None;
         let mut last = None;
         let done = attempt.decided(self.sender(), call, |attempt| {
-            let refused = attempt.refused_by(StoredLease::read);
+            let refused = attempt.refused_by(lease::read);
             if let (Some(refused), Some((expires_at, until))) = (refused, last) {
                 let (stored, pending) = refused?;
                 let stored = match under(token, stored) {
@@ -131,7 +132,7 @@ impl Leases {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
         let call = self.store().call();
         let mut attempt = self.change(&token.key, &call);
-        let done = attempt.repeated(self.sender(), &call, &write, StoredLease::read);
+        let done = attempt.repeated(self.sender(), &call, &write, lease::read);
         let Done::Answered((stored, pending)) = done.await? else { return Ok(()) };
         match (under(token, stored), pending) {
             // The release may have been applied before another holder acquired the lease.

@@ -1,6 +1,6 @@
 //! [`LeaseTerms`]: the length of a lease, and the time of its renewal.
 
-use crate::error::InvalidValue;
+use fencepost_core::InvalidValue;
 use std::time::Duration;
 
 /// The length of a lease and the time after which it is renewed.

@@ -1,12 +1,11 @@
 //! [`Cursor`]: where a listing goes on.
 
 use crate::driver::send::PageRequest;
-use crate::protocol::condition::key_condition;
-use crate::protocol::item::Attributes;
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fencepost_core::AttributeValue;
+use fencepost_core::condition::key_condition;
+use fencepost_core::format::item::Attributes;
 use sha2::{Digest, Sha256};
 use std::fmt;
 
@@ -132,7 +131,7 @@ fn read(bytes: &mut &[u8]) -> Option<AttributeValue> {
     match kind {
         b'S' => text().map(AttributeValue::S),
         b'N' => text().map(AttributeValue::N),
-        b'B' => Some(AttributeValue::B(Blob::new(value))),
+        b'B' => Some(AttributeValue::B(value.to_vec())),
         _ => None,
     }
 }
@@ -161,7 +160,7 @@ mod tests {
 
     fn last() -> Attributes {
         let number = AttributeValue::N("-12".to_owned());
-        let bytes = AttributeValue::B(Blob::new([0, 255]));
+        let bytes = AttributeValue::B(vec![0, 255]);
         [("createdAt", text("2026")), ("shard", number), ("orderId", bytes), ("userId", text("u-1"))]
             .map(|(name, value)| (name.to_owned(), value))
             .into()
@@ -183,7 +182,7 @@ mod tests {
     #[test]
     fn a_cursor_has_room_for_the_longest_keys() {
         let query = of_user("u-1");
-        let bytes = |count| AttributeValue::B(Blob::new(vec![7; count]));
+        let bytes = |count| AttributeValue::B(vec![7; count]);
         let last = [("createdAt", bytes(1024)), ("shard", bytes(1024)), ("orderId", bytes(2048))];
         let last = Attributes::from(last.map(|(name, value)| (name.to_owned(), value)));
         let cursor = query.cursor_after(&NAMES, &last).expect("all parts are there");

@@ -1,8 +1,8 @@
 //! [`Index`]: describes a secondary index of a table and the attributes in its rows.
 
-use crate::layout::{Deletes, Settings, contains, is};
-use crate::names::Names;
 use crate::table::Record;
+use fencepost_core::Names;
+use fencepost_core::format::layout::{self, Deletes, contains, is};
 
 /// A secondary index of the table of a [`Record`]. Queries name it as a type.
 ///
@@ -125,7 +125,7 @@ impl Projection {
 
 /// Whether no tombstone of the table of `T` can be taken for an item in an index with these keys.
 pub(super) const fn shows_tombstones<T: Record>(keys: Keys, projection: Projection) -> bool {
-    let Settings { names: Names { version, purge_at, buried, .. }, deletes, .. } = T::SETTINGS;
+    let layout::Settings { names: Names { version, purge_at, buried, .. }, deletes, .. } = T::SETTINGS.0;
     matches!(deletes, Deletes::Remove)
         || projection.has_all(keys, &[version, purge_at, buried])
         || leaves_on_delete::<T>(keys[0])
@@ -172,7 +172,7 @@ mod tests {
     impl Record for Removed {
         const PARTITION_KEY: &'static str = "orderId";
         const ATTRIBUTES: &'static [&'static str] = &["userId"];
-        const SETTINGS: Settings = Settings::without_ttl().removed();
+        const SETTINGS: crate::Settings = crate::Settings::without_ttl().removed();
     }
 
     #[test]

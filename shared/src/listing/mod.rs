@@ -8,8 +8,8 @@ mod index;
 pub(crate) mod pages;
 mod query;
 
-pub use crate::protocol::condition::Sort;
 pub use cursor::{Cursor, InvalidCursor};
 pub use index::{Index, Projection};
 pub use pages::{Listed, Page, PageStream, Pages};
 pub use query::Query;
+pub use query::Sort;

@@ -2,15 +2,19 @@
 
 use super::index::{Index, Projection, has_the_keys_of_its_table, shows_tombstones};
 use crate::error::Failure;
-use crate::layout::Layout;
-use crate::protocol::condition::{self, Sort};
 use crate::store::Store;
 use crate::table::handle::invalid;
 use crate::table::key::check_partition;
 use crate::table::{KeyPart, Record, Table};
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
+use fencepost_core::condition::{self, SortBound};
+use fencepost_core::format::layout::Layout;
 use std::fmt;
 use std::marker::PhantomData;
+
+/// A bound on the sort key of a [`Query`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sort(pub(crate) SortBound);
 
 impl Sort {
     /// The sort key has this value.
@@ -40,7 +44,8 @@ impl Sort {
 
     /// The sort key is `first`, `last`, or between them.
     pub fn between(first: impl Into<KeyPart>, last: impl Into<KeyPart>) -> Self {
-        Sort { end: Some(last.into().into_value()), ..Self::of(condition::BETWEEN, first) }
+        let Sort(bound) = Self::of(condition::BETWEEN, first);
+        Sort(SortBound { end: Some(last.into().into_value()), ..bound })
     }
 
     /// The sort key starts with this text, or with these bytes (`begins_with`). In a table with several kinds of items,
@@ -50,7 +55,7 @@ impl Sort {
     }
 
     fn of(condition: &'static str, value: impl Into<KeyPart>) -> Self {
-        Sort { condition, value: value.into().into_value(), end: None }
+        Sort(SortBound { condition, value: value.into().into_value(), end: None })
     }
 }
 
@@ -176,12 +181,12 @@ impl<T: Record> Query<T> {
         Query { after: cursor.map(str::to_owned), ..self }
     }
 
-    pub(super) fn bound(&self) -> Result<Option<(&'static str, Sort)>, Failure> {
+    pub(super) fn bound(&self) -> Result<Option<(&'static str, SortBound)>, Failure> {
         Table::<T>::check_fields()?;
         check_partition(self.partition_key, &self.partition).map_err(invalid)?;
         match (&self.sort, self.sort_key) {
             (None, _) => Ok(None),
-            (Some(bound), Some(name)) => Ok(Some((name, bound.clone()))),
+            (Some(Sort(bound)), Some(name)) => Ok(Some((name, bound.clone()))),
             (Some(_), None) => Err(invalid("the query bounds the sort key, and what it queries has none".to_owned())),
         }
     }

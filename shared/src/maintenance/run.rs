@@ -5,12 +5,13 @@ use super::write::{Found, Task, Written};
 use crate::call::Call;
 use crate::driver::read_page;
 use crate::error::{Error, Failure, Source};
-use crate::layout::{Layout, Settings};
 use crate::listing::pages::Position;
-use crate::protocol::item::{Attributes, size_of_attributes};
 use crate::retry::Deadline;
+use crate::settings::Settings;
 use crate::store::Store;
 use fencepost_core::epoch_seconds;
+use fencepost_core::format::item::{Attributes, size_of_attributes};
+use fencepost_core::format::layout::Layout;
 use std::fmt;
 use std::num::NonZeroU32;
 use std::time::Duration;
@@ -119,7 +120,7 @@ impl Run {
     /// and a row without one is a tombstone if it has the time of one.
     #[must_use]
     pub fn with_settings(self, settings: Settings) -> Self {
-        Run { layout: Layout { settings, ..self.layout }, ..self }
+        Run { layout: Layout { settings: settings.0, ..self.layout }, ..self }
     }
 
     /// Says that the newest instance wins in the table. Takes the names in its [`LwwRecord`](crate::lww::LwwRecord): `ORDERED_BY`

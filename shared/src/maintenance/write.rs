@@ -6,15 +6,15 @@ use crate::driver::attempt::{Applied, Attempt, Done, Next};
 use crate::driver::rows::Sending;
 use crate::driver::send::Address;
 use crate::error::Failure;
-use crate::layout::{Deletes, Layout, Settings};
-use crate::protocol::condition::{self, ConditionalWrite, Stamp};
-use crate::protocol::item::Attributes;
-use crate::protocol::row::Row;
 use crate::retry::Deadline;
 use crate::store::Store;
 use fencepost_core::Version;
 use fencepost_core::WriteId;
+use fencepost_core::condition::{self, Commit, ConditionalWrite};
 use fencepost_core::epoch_seconds;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::{self, Deletes, Layout};
+use fencepost_core::format::row::Row;
 use std::time::Duration;
 
 /// How long one row is written to, before the run ends with a failure.
@@ -60,7 +60,7 @@ impl Written {
 impl Task {
     /// The table for this task. A sweep goes by marks in every table: a time alone may be that of a value.
     pub(super) fn layout(self, layout: Layout) -> Layout {
-        let settings = Settings { deletes: Deletes::Sweep, ..layout.settings };
+        let settings = layout::Settings { deletes: Deletes::Sweep, ..layout.settings };
         if self == Task::Sweep { Layout { settings, ..layout } } else { layout }
     }
 
@@ -76,7 +76,7 @@ impl Task {
     fn write(self, layout: &Layout, key: Attributes, row: &Row, id: WriteId, now: u64) -> Option<ConditionalWrite> {
         match self {
             Task::Explain => None,
-            Task::Adopt => condition::adopt_at(layout, key, row, &Stamp { id, prune: &[], burn: &[], fence: None }),
+            Task::Adopt => condition::adopt_at(layout, key, row, &Commit { id, prune: &[], burn: &[], fence: None }),
             Task::Sweep => condition::sweep_at(layout, key, row, now),
             Task::Restamp => condition::restamp_at(layout, key, row, id.as_incarnation()),
         }
@@ -102,7 +102,7 @@ impl Task {
         let mut attempt = Attempt::of_one(address, &ANY, sender, &call);
         let done = attempt.decided(sender, &call, |attempt| {
             let now = epoch_seconds(attempt.now);
-            if let Some(refused) = attempt.refused_by(|row| Ok(row.clone())) {
+            if let Some(refused) = attempt.refused_by(|row| Ok::<_, Failure>(row.clone())) {
                 let (attributes, pending) = refused?;
                 let Some(attributes) = attributes else {
                     // A row that is gone after a lost answer to its removal is taken for removed by this run.

@@ -1,16 +1,16 @@
 //! One change of one item: a transaction of one step, sent as a write of its own.
 
 use super::handle::{RawTable, Table};
-use super::prepare::{Prepared, Write};
 use super::record::Record;
 use crate::call::Call;
 use crate::driver::attempt::{Applied, Attempt, Done};
-use crate::driver::rows::{Known, Sending, Step};
+use crate::driver::rows::{Known, Sending, WriteStep};
 use crate::driver::send::Address;
 use crate::error::Failure;
-use crate::protocol::condition::Stamp;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::Row;
+use fencepost_core::condition::Commit;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::row::Row;
+use fencepost_core::plan::{Prepared, Write};
 use fencepost_core::{ItemVersion, Role, Versioned};
 
 /// What a change of one item tells without a write.
@@ -50,7 +50,7 @@ impl RawTable {
     /// Keeps the state of a row, with its item if this table remembers items. A warm edit starts from it.
     pub(super) fn keep_seen(&self, key: &Attributes, row: Option<&Row>) {
         if let Some(row) = row.filter(|_| !self.layout.demands_values()) {
-            self.sender().seen_rows.insert(&self.name, key, row, self.remembers_items);
+            self.sender().row_cache.insert(&self.name, key, row, self.remembers_items);
         }
     }
 
@@ -58,14 +58,14 @@ impl RawTable {
     pub(super) fn alone(&self, attempt: &Attempt, write: Write<'_>) -> Result<Sending, Failure> {
         let attempts = attempt.attempts();
         let burn = attempts.ids_to_burn(0, write.row().map(|at| at.incarnation));
-        let stamp = Stamp { id: attempts.id, prune: &[], burn: &burn, fence: self.fence };
+        let commit = Commit { id: attempts.id, prune: &[], burn: &burn, fence: self.fence };
         let key = &attempt.rows[0].address.key;
-        let prepared = write.prepare(self.layout, key, stamp, attempt.now, self.tombstone_retention)?;
+        let prepared = write.prepare(self.layout, key, commit, attempt.now, self.tombstone_retention)?;
         let Prepared { mut request, sent, is_named_by_client } = prepared;
         if self.remembers_items {
             request.show_new_row();
         }
-        let step = Step { is_named_by_client, ..Step::new(0, Role::Writes(sent), request) };
+        let step = WriteStep { is_named_by_client, ..WriteStep::new(0, Role::Writes(sent), request) };
         Ok(Sending::alone(step, self.layout))
     }
 }

@@ -1,22 +1,29 @@
 //! [`Table::edit`]: sends an edit until its outcome is proved. Moves its window forward, and burns an unproved edit.
 
-use super::edit::{Edit, Edited};
 use super::handle::{RawTable, Table};
 use super::key::Key;
-use super::prepare::Write;
 use super::record::Record;
-use super::room::{Room, room};
-use super::stand::Stand;
 use crate::driver::attempt::{Attempt, Done, Next};
+use crate::driver::row_cache::size_of_crowd;
 use crate::driver::rows::{Contest, Known, Sending};
-use crate::driver::seen_rows::size_of_crowd;
 use crate::error::{Failure, UpdateError};
-use crate::protocol::condition::{Clauses, Demand};
-use crate::protocol::row::Row;
+use fencepost_core::condition::{Clauses, Demand};
+use fencepost_core::edit::{Edit, Resolve, Room, Unmet, room};
+use fencepost_core::format::row::Row;
+use fencepost_core::plan::Write;
 use fencepost_core::{ItemVersion, Role, SentWrite, UNSEEN_IDS, Versioned, WriteId, is_in_window};
 use std::sync::Arc;
 use std::time::Duration;
 use std::{fmt, mem};
+
+/// An applied edit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Edited<T> {
+    /// The version made by the edit.
+    pub at: ItemVersion,
+    /// The item as the answer shows it. It may show later changes too. `None` if it was deleted.
+    pub item: Option<Versioned<T>>,
+}
 
 /// Why an item refused an edit. Nothing was written. Each holds the item.
 #[non_exhaustive]
@@ -95,7 +102,7 @@ impl<T: Record> Table<T> {
                 Go::Read => Next::Read(vec![0]),
                 Go::Wait(bound) => Next::Wait(bound),
                 Go::NotFound => Next::Answer(UpdateError::NotFound),
-                Go::Refused(stand, row) => Next::Answer(Self::not_edited(edit, stand, &row)?),
+                Go::Refused(unmet, row) => Next::Answer(Self::not_edited(edit, unmet, &row)?),
             })
         });
         let applied = match done.await? {
@@ -107,15 +114,15 @@ impl<T: Record> Table<T> {
         Ok(Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) })
     }
 
-    fn not_edited(edit: &Edit, stand: Stand, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {
+    fn not_edited(edit: &Edit, unmet: Option<Unmet>, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {
         let Some(current) = Self::decode(row)?.map(Box::new) else { return Ok(UpdateError::NotFound) };
-        let reason = if stand == Stand::Takes { edit.reason(&row.attributes) } else { Some(stand) };
+        let reason = unmet.or_else(|| edit.reason(&row.attributes));
         Ok(UpdateError::Refused(match reason {
-            Some(Stand::NotANumber) => NotEdited::NotANumber(current),
-            Some(Stand::OutOfRange) => NotEdited::OutOfRange(current),
-            Some(Stand::NotAsDemanded) => NotEdited::NotAsDemanded(current),
-            Some(Stand::Unchanged) => NotEdited::Unchanged(current),
-            Some(Stand::WindowPassed | Stand::Takes) | None => NotEdited::ConditionFailed(current),
+            Some(Unmet::NotANumber) => NotEdited::NotANumber(current),
+            Some(Unmet::OutOfRange) => NotEdited::OutOfRange(current),
+            Some(Unmet::NotAsDemanded) => NotEdited::NotAsDemanded(current),
+            Some(Unmet::Unchanged) => NotEdited::Unchanged(current),
+            Some(Unmet::WindowPassed) | None => NotEdited::ConditionFailed(current),
         }))
     }
 
@@ -189,7 +196,7 @@ enum Go {
     Wait(Duration),
     NotFound,
     /// The row refuses the edit. An update in its place is the same change.
-    Refused(Stand, Box<Row>),
+    Refused(Option<Unmet>, Box<Row>),
 }
 
 /// The decisions of one edit.
@@ -233,9 +240,9 @@ impl Editing<'_> {
                 (None, Known::Nothing) => return Ok(Go::Read),
                 (None, Known::Row(row)) if (self.decodes)(&row)? => {
                     self.table.keep_seen(&attempt.rows[0].address.key, Some(&row));
-                    let stand = self.edit.stand(&row.attributes, false);
-                    if stand != Stand::Takes {
-                        return Ok(Go::Refused(stand, Box::new(row)));
+                    let unmet = self.edit.unmet(&row.attributes, false);
+                    if unmet.is_some() {
+                        return Ok(Go::Refused(unmet, Box::new(row)));
                     }
                     self.from((row.at, Some(Arc::new(row))))?
                 }
@@ -274,18 +281,19 @@ impl Editing<'_> {
             row.check_fence(self.table.fence)?;
         }
         let Some(row) = row.filter(|_| has_item) else {
-            self.table.sender().seen_rows.remove(&self.table.name, &attempt.rows[0].address.key);
+            self.table.sender().row_cache.remove(&self.table.name, &attempt.rows[0].address.key);
             return Ok(Err(Go::NotFound));
         };
         self.table.keep_seen(&attempt.rows[0].address.key, Some(&row));
-        let stand = self.edit.stand(&row.attributes, !is_in_window(sent, row.at));
-        let goes_on = stand == Stand::WindowPassed
-            || stand == Stand::Takes && self.may_take(attempt, sent.id, seen.as_deref(), &row, clauses)?;
+        let unmet = self.edit.unmet(&row.attributes, !is_in_window(sent, row.at));
+        let has_passed = unmet == Some(Unmet::WindowPassed);
+        let goes_on =
+            has_passed || unmet.is_none() && self.may_take(attempt, sent.id, seen.as_deref(), &row, clauses)?;
         if !goes_on {
-            return Ok(Err(Go::Refused(stand, Box::new(row))));
+            return Ok(Err(Go::Refused(unmet, Box::new(row))));
         }
         let sight = (row.at, Some(Arc::new(row)));
-        Ok(if stand == Stand::WindowPassed { self.spread(attempt, sight) } else { Ok(sight) })
+        Ok(if has_passed { self.spread(attempt, sight) } else { Ok(sight) })
     }
 
     /// Whether the row that refused the attempt may take the next one: the attempt had another band, or demanded other
@@ -312,7 +320,7 @@ impl Editing<'_> {
         if self.table.layout.demands_values() || !matches!(attempt.rows[0].known, Known::Nothing) {
             return None; // What was seen last may be of a higher version than the row.
         }
-        let row = self.table.sender().seen_rows.get(&self.table.name, &attempt.rows[0].address.key);
+        let row = self.table.sender().row_cache.get(&self.table.name, &attempt.rows[0].address.key);
         let at = row.as_ref().map_or(self.edit.seen_at(), |row| Some(row.at))?;
         let has_attributes = row.as_ref().is_some_and(|row| !row.attributes.is_empty());
         let is_enough = has_attributes || Demand::at(self.table.layout, at).is_some();
@@ -338,7 +346,7 @@ impl Editing<'_> {
         self.pauses += 1;
         let (sender, name) = (self.table.sender(), &self.table.name);
         if self.crowd.is_none() {
-            self.crowd = sender.seen_rows.enter_crowd(name, &attempt.rows[0].address.key);
+            self.crowd = sender.row_cache.enter_crowd(name, &attempt.rows[0].address.key);
         }
         let crowd = self.crowd.as_ref().map_or(1, size_of_crowd);
         self.sent = Some(Sent { sight, edit: None });
@@ -349,7 +357,7 @@ impl Editing<'_> {
     fn later(&mut self, attempt: &Attempt, sight: Sight) -> Sight {
         // The row has left every window in which this edit was sent. So no copy of it can be applied any more, and it
         // may start from any later version of the row.
-        let seen = self.table.sender().seen_rows.get(&self.table.name, &attempt.rows[0].address.key);
+        let seen = self.table.sender().row_cache.get(&self.table.name, &attempt.rows[0].address.key);
         let later = seen.filter(|seen| {
             let (seen, own) = (seen.at, sight.0);
             seen.incarnation == own.incarnation && seen.version > own.version

@@ -2,17 +2,18 @@
 
 use super::key::Key;
 use super::record::Record;
-use super::value;
 use crate::call::Call;
 use crate::driver::read_one;
 use crate::driver::send::{Address, Sender};
 use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
-use crate::layout::Layout;
-use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::row::{self, Row};
 use crate::store::Store;
 use fencepost_core::Versioned;
+use fencepost_core::format::Unwritable;
+use fencepost_core::format::item::{Attributes, Diff};
+use fencepost_core::format::layout::Layout;
+use fencepost_core::format::row::{self, Row};
+use fencepost_core::format::value::{settle_all, undeclared};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -48,7 +49,7 @@ impl<T: Record> Table<T> {
         attributes: T::ATTRIBUTES,
         expires_at: T::EXPIRES_AT,
         instance: None,
-        settings: T::SETTINGS,
+        settings: T::SETTINGS.0,
     }
     .checked();
 
@@ -134,7 +135,7 @@ impl<T: Record> Table<T> {
     pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
         let mut attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(attributes.keys())?;
-        value::settle_all(T::EXPIRES_AT, &mut attributes).map_err(invalid)?;
+        settle_all(T::EXPIRES_AT, &mut attributes).map_err(invalid)?;
         value.check_read_back(&attributes).map_err(|source| invalid(source.to_string()))?;
         Ok(attributes)
     }
@@ -142,13 +143,13 @@ impl<T: Record> Table<T> {
     pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
         let mut diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(diff.set.keys().chain(&diff.remove))?;
-        value::settle_all(T::EXPIRES_AT, &mut diff.set).map_err(invalid)?;
+        settle_all(T::EXPIRES_AT, &mut diff.set).map_err(invalid)?;
         Ok(diff)
     }
 
     fn check_declares<'a>(mut names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
         match names.find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
-            Some(name) => Err(invalid(value::undeclared(name))),
+            Some(name) => Err(invalid(undeclared(name))),
             None => Ok(()),
         }
     }
@@ -162,8 +163,9 @@ impl<T: Record> Table<T> {
 
     /// Decodes the value in these attributes. Ignores attributes not declared by the `Record`.
     pub(crate) fn value_in(attributes: &Attributes) -> Result<T, Failure> {
-        let corrupt = |source: Source| Failure::CorruptItem { reason: source.to_string() };
-        T::decode(attributes).map_err(|source| row::naming_the_key(Self::LAYOUT, attributes, corrupt(source)))
+        let corrupt = |source: Source| Unwritable::CorruptItem { reason: source.to_string() };
+        let named = |source| row::naming_the_key(Self::LAYOUT, attributes, corrupt(source));
+        Ok(T::decode(attributes).map_err(named)?)
     }
 }
 
@@ -206,13 +208,13 @@ impl RawTable {
     pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
         match row {
             _ if !self.remembers_items || self.layout.demands_values() => {}
-            Some(row) => self.sender().seen_rows.insert(&self.name, key, row, true),
-            None => self.sender().seen_rows.remove(&self.name, key),
+            Some(row) => self.sender().row_cache.insert(&self.name, key, row, true),
+            None => self.sender().row_cache.remove(&self.name, key),
         }
     }
 
     pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
-        let seen = self.remembers_items.then(|| self.sender().seen_rows.get(&self.name, key))??;
+        let seen = self.remembers_items.then(|| self.sender().row_cache.get(&self.name, key))??;
         Some(seen).filter(|row| !row.attributes.is_empty())
     }
 }

@@ -1,8 +1,8 @@
 //! [`Key`]: identifies one item of a table.
 
-use crate::protocol::item::Attributes;
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
+use fencepost_core::format::AsKind;
+use fencepost_core::format::item::Attributes;
 use std::collections::HashMap;
 
 /// The key of one item: a partition part, with a sort part if the table has one. See [`KeyPart`].
@@ -77,7 +77,7 @@ pub(crate) fn check_partition(name: &str, value: &AttributeValue) -> Result<(), 
 fn check_size(name: &str, value: &AttributeValue, most: usize) -> Result<(), String> {
     let bytes = match value {
         AttributeValue::S(text) => text.len(),
-        AttributeValue::B(bytes) => bytes.as_ref().len(),
+        AttributeValue::B(bytes) => bytes.len(),
         _ => return Ok(()),
     };
     match bytes {
@@ -113,19 +113,19 @@ impl KeyPart {
     /// The text, if this is a string.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
-        self.0.as_s().ok().map(String::as_str)
+        self.0.as_s().map(String::as_str)
     }
 
     /// The number, if this is a whole number of 64 bits.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
-        self.0.as_n().ok()?.parse().ok()
+        self.0.as_n()?.parse().ok()
     }
 
     /// The bytes, if this is binary.
     #[must_use]
     pub fn as_bytes(&self) -> Option<&[u8]> {
-        self.0.as_b().ok().map(AsRef::as_ref)
+        self.0.as_b().map(Vec::as_slice)
     }
 
     pub(crate) fn into_value(self) -> AttributeValue {
@@ -152,7 +152,7 @@ part_from! {
     u32: number => AttributeValue::N(number.to_string()),
     i64: number => AttributeValue::N(number.to_string()),
     u64: number => AttributeValue::N(number.to_string()),
-    Vec<u8>: bytes => AttributeValue::B(Blob::new(bytes)),
+    Vec<u8>: bytes => AttributeValue::B(bytes),
 }
 
 #[cfg(test)]
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn a_part_of_a_key_is_a_text_a_whole_number_or_bytes_and_nothing_else() {
-        let bytes = KeyPart(AttributeValue::B(Blob::new([0, 255])));
+        let bytes = KeyPart(AttributeValue::B(vec![0, 255]));
         let decimal = KeyPart(AttributeValue::N("1.5".to_owned()));
         for (part, text, number, blob) in [
             (KeyPart::from("a"), Some("a"), None, None),

@@ -4,22 +4,15 @@
 //! `update.rs` reads items, and changes one by a decision, at a version. `editing.rs` changes one by an [`Edit`], at any
 //! version.
 
-mod bounds;
 pub(crate) mod commit;
-pub(crate) mod edit;
 mod editing;
 pub(crate) mod handle;
 pub(crate) mod key;
-pub(crate) mod prepare;
 mod record;
-pub(crate) mod room;
-pub(crate) mod stand;
 mod update;
 mod value;
 
-pub use bounds::Bounds;
-pub use edit::{AttributePath, Edit, Edited};
-pub use editing::NotEdited;
+pub use editing::{Edited, NotEdited};
 pub use handle::Table;
 pub use key::{Key, KeyPart};
 pub use record::Record;

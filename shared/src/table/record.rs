@@ -2,8 +2,9 @@
 
 use super::value;
 use crate::error::Source;
-use crate::layout::Settings;
-use crate::protocol::item::{Attributes, Diff};
+use crate::settings::Settings;
+use fencepost_core::format::item::{Attributes, Diff};
+use fencepost_core::format::value::{first_difference, settle_all, undeclared};
 use serde::de::value::Error;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
@@ -174,12 +175,12 @@ pub trait Record: Serialize + DeserializeOwned {
     /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord), before anything is sent.
     fn check_read_back(&self, encoded: &Attributes) -> Result<(), Source> {
         if let Some(name) = encoded.keys().find(|name| !Self::ATTRIBUTES.contains(&name.as_str())) {
-            return Err(value::undeclared(name).into());
+            return Err(undeclared(name).into());
         }
         let decoded = Self::decode(encoded).map_err(|error| format!("it would not be read back: {error}"))?;
         let mut again = decoded.encode()?;
-        value::settle_all(None, &mut again)?;
-        match value::first_difference(encoded, &again) {
+        settle_all(None, &mut again)?;
+        match first_difference(encoded, &again) {
             Some(name) => Err(format!("{name} would be read back as another value").into()),
             None => Ok(()),
         }

@@ -7,15 +7,15 @@
 use super::commit::Told;
 use super::handle::Table;
 use super::key::Key;
-use super::prepare::{Write, check_room};
 use super::record::Record;
 use crate::driver::attempt::{Attempt, Done, Next};
 use crate::driver::rows::Known;
 use crate::driver::send::Address;
 use crate::driver::{MAX_ROWS, read_rows};
 use crate::error::{Error, Failure, UpdateError, VersionError};
-use crate::protocol::condition::Demand;
-use crate::protocol::row::Row;
+use fencepost_core::condition::Demand;
+use fencepost_core::format::row::Row;
+use fencepost_core::plan::{Write, check_room};
 use fencepost_core::{ItemVersion, Version, Versioned};
 use std::fmt;
 

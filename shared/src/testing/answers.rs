@@ -4,8 +4,8 @@ use super::rows::{first_row, read_row};
 use crate::error::Failure;
 use crate::http::Response;
 use crate::idempotency::{IdempotencyClaim, IdempotencyRecord, Lookup};
-use crate::protocol::item::Attributes;
 use fencepost_core::WriteId;
+use fencepost_core::format::item::Attributes;
 use std::time::SystemTime;
 
 /// The verdict of a record on a request.

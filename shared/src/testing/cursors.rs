@@ -1,9 +1,9 @@
 //! Cursors of listings.
 
 use crate::driver::send::PageRequest;
-use crate::protocol::condition::{BETWEEN, Sort};
-use crate::protocol::item::Attributes;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
+use fencepost_core::condition::{BETWEEN, SortBound};
+use fencepost_core::format::item::Attributes;
 
 /// The query that a cursor belongs to.
 #[derive(Clone, PartialEq, Debug)]
@@ -36,7 +36,7 @@ impl Listing {
     }
 
     fn with<R>(&self, use_query: impl FnOnce(&PageRequest, &[&str]) -> R) -> R {
-        let bound = self.between.clone().map(|(value, to)| Sort { condition: BETWEEN, value, end: Some(to) });
+        let bound = self.between.clone().map(|(value, to)| SortBound { condition: BETWEEN, value, end: Some(to) });
         let query = PageRequest {
             table: self.table.clone(),
             index: self.index.clone(),

@@ -11,12 +11,14 @@ use crate::driver::rows::KnownRow;
 use crate::driver::send::Address;
 use crate::error::UpdateError;
 use crate::lww::{self, OrderKey, Registration};
-use crate::names::Names;
-use crate::protocol::item::Attributes;
-use crate::table::{Edit, Key, Record, Table};
+use crate::table::{Key, Record, Table};
+use fencepost_core::Edit;
+use fencepost_core::Names;
 use fencepost_core::RetryPolicy;
 use fencepost_core::Step;
 use fencepost_core::Versioned;
+use fencepost_core::edit::Resolve;
+use fencepost_core::format::item::Attributes;
 use std::time::{Duration, SystemTime};
 
 #[cfg(feature = "http")]
@@ -30,9 +32,9 @@ pub use crate::driver::send::Reason;
 pub use crate::lambda::testing::{
     Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, subsegment,
 };
-pub use crate::lease::judge::{AfterAcquire, judge_acquire, judge_renewal};
-pub use crate::protocol::condition::LeaseTimes;
 pub use fencepost_core::Role;
+pub use fencepost_core::condition::LeaseTimes;
+pub use fencepost_core::format::AsKind;
 pub use fencepost_core::{Base, SeenRow, SentWrite, Verdict, judge};
 pub use fencepost_core::{Trace, WriteId};
 

@@ -2,17 +2,19 @@
 
 use crate::driver::send::step;
 use crate::error::Failure;
-use crate::lease::{Leases, StoredLease};
+use crate::lease::Leases;
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
-use crate::protocol::condition::{self, Clauses, Demand, LeaseTimes, Stamp};
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{self, Row};
-use crate::table::prepare::Write;
-use crate::table::{Edit, Key, Record, Table};
+use crate::table::{Key, Record, Table};
 use aws_sdk_dynamodb::types::TransactWriteItem;
+use fencepost_core::Edit;
 use fencepost_core::ItemVersion;
 use fencepost_core::SentWrite;
 use fencepost_core::WriteId;
+use fencepost_core::condition::{self, Clauses, Commit, Demand, LeaseTimes};
+use fencepost_core::edit::Resolve;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::row::{self, Row};
+use fencepost_core::plan::Write;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One write to a row, by its intent.
@@ -69,12 +71,12 @@ impl Writer<'_> {
         let layout = Table::<T>::LAYOUT;
         let key = Table::<T>::key_attributes(self.key)?;
         let row = self.seen.cloned().map(|seen| Row::read(layout, seen)).transpose()?;
-        let stamp = Stamp { id: self.id, prune: &[], burn: self.burn, fence: self.fence };
+        let commit = Commit { id: self.id, prune: &[], burn: self.burn, fence: self.fence };
         let (now, retention) = (UNIX_EPOCH, self.purge_at.duration_since(UNIX_EPOCH).expect("a time after 1970"));
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
-        let resolve = |add: &Edit| -> Result<Clauses, Failure> { add.resolve(layout, self.seen) };
+        let resolve = |add: &Edit| -> Result<Clauses, Failure> { Ok(add.resolve(layout, self.seen)?) };
         let prepare =
-            |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, stamp, now, retention)?.request));
+            |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, commit, now, retention)?.request));
         let request = match (write, &row) {
             (RowWrite::Create(value), _) => prepare(Write::Create(Table::<T>::encode(value)?))?,
             (RowWrite::DeleteAt(at), _) => prepare(Write::Delete(*at, None))?,
@@ -170,12 +172,4 @@ pub fn newest_request<T: LwwRecord>(
         condition::put_unless_newer(ordering::<T>(), tombstone::<T>(key, order_key, purge_at)?)
     };
     Ok(step(table, write).expect("a whole request"))
-}
-
-impl StoredLease {
-    /// A lease as a row would show it.
-    #[must_use]
-    pub fn of(holder: Option<String>, token: u64, renewals: u64, expires_at: u64, acquire_id: Vec<u8>) -> Self {
-        StoredLease { holder, token, renewals, expires_at, acquire_id }
-    }
 }

@@ -3,12 +3,12 @@
 use crate::error::Failure;
 use crate::lease::StoredLease;
 use crate::lww::{LwwRecord, OrderKey, read_instance};
-use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::row::{self, Row};
-use crate::table::prepare::{check_room, prunable};
 use crate::table::{Record, Table};
 use fencepost_core::ItemVersion;
 use fencepost_core::SeenRow;
+use fencepost_core::format::item::{Attributes, Diff};
+use fencepost_core::format::row::{self, Row};
+use fencepost_core::plan::{check_room, prunable};
 use fencepost_core::{Memory, WriteId};
 
 /// A row of the table of `T`, as each operation reads it.
@@ -79,7 +79,7 @@ pub fn advanced_row<T: Record>(attributes: &Attributes, value: &T, id: WriteId) 
 /// # Errors
 /// [`Failure::CorruptItem`].
 pub fn read_lease(attributes: &Attributes) -> Result<StoredLease, Failure> {
-    StoredLease::read(attributes)
+    Ok(fencepost_core::lease::read(attributes)?)
 }
 
 /// Reads a row of which the newest instance wins: its order, and the instance unless it is a tombstone.

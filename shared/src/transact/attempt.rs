@@ -2,15 +2,17 @@
 
 use super::reads::{Item, invalid};
 use crate::driver::attempt::Attempt;
-use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, Step};
+use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, WriteStep};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::protocol::condition::{self, Action, ConditionalWrite, Demand, Stamp};
-use crate::protocol::item::size_of_attributes;
-use crate::protocol::row::Row;
-use crate::table::prepare::{Prepared, Write, first_version};
-use crate::table::room::{Room, room};
-use crate::table::{Edit, Record, Table};
+use crate::table::{Record, Table};
+use fencepost_core::Edit;
+use fencepost_core::condition::{self, Commit, ConditionalWrite, Demand, Operation};
+use fencepost_core::edit::Resolve;
+use fencepost_core::edit::{Room, room};
+use fencepost_core::format::item::size_of_attributes;
+use fencepost_core::format::row::Row;
+use fencepost_core::plan::{Prepared, Write, first_version};
 use fencepost_core::{Base, ItemVersion, Role, Version, Versioned, anchors_of, committed};
 use std::sync::atomic::Ordering::Relaxed;
 
@@ -29,7 +31,8 @@ impl Attempt {
 
     fn demand_as_seen(&mut self, row: usize) -> Result<(), Failure> {
         let Some(index) = self.steps.iter().position(|step| step.row == row) else { return self.check_row(row) };
-        let Step { role: Role::Adds, edit: Some(EditStep { clauses, is_blind: false, .. }), .. } = &self.steps[index]
+        let WriteStep { role: Role::Adds, edit: Some(EditStep { clauses, is_blind: false, .. }), .. } =
+            &self.steps[index]
         else {
             return Ok(());
         };
@@ -60,7 +63,7 @@ impl Attempt {
         let Some(anchors) = anchors_of(&writes, &adds, &self.attempts().rows()) else {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
-        steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(Step::become_anchor);
+        steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(WriteStep::become_anchor);
         Ok(Sending { steps, is_transaction: true, gives_way: false, contest: Contest::Race })
     }
 
@@ -276,8 +279,8 @@ impl Attempt {
     fn prepared(&self, row: usize, write: Write<'_>) -> Result<Prepared, Failure> {
         let known = &self.rows[row];
         let burn = self.attempts().ids_to_burn(row, write.row().map(|at| at.incarnation));
-        let stamp = Stamp { id: self.attempts().id, prune: &[], burn: &burn, fence: known.fence };
-        write.prepare(known.layout, &known.address.key, stamp, self.now, known.retention)
+        let commit = Commit { id: self.attempts().id, prune: &[], burn: &burn, fence: known.fence };
+        Ok(write.prepare(known.layout, &known.address.key, commit, self.now, known.retention)?)
     }
 
     fn write(&mut self, row: usize, Prepared { request, sent, .. }: Prepared) -> Result<ItemVersion, Failure> {
@@ -314,7 +317,7 @@ impl Attempt {
             return Err(invalid(format!("{} has two steps; a transaction takes one of each item", known.name)));
         }
         let bytes = size(&write, &known.known);
-        self.steps.push(Step { bytes, edit, ..Step::new(row, role, write) });
+        self.steps.push(WriteStep { bytes, edit, ..WriteStep::new(row, role, write) });
         Ok(())
     }
 }
@@ -326,9 +329,9 @@ fn size(write: &ConditionalWrite, known: &Known) -> usize {
         size_of_attributes(row.attributes.iter().filter(|(name, _)| is_kept(name)))
     };
     match &write.action {
-        Action::Put { item } => size_of_attributes(item),
-        Action::Delete { .. } | Action::Check { .. } => kept(&|_| true),
-        Action::Update { .. } => {
+        Operation::Put { item } => size_of_attributes(item),
+        Operation::Delete { .. } | Operation::Check { .. } => kept(&|_| true),
+        Operation::Update { .. } => {
             let is_named = |name: &String| write.names.values().any(|named| named == name);
             kept(&|name| !is_named(name)) + size_of_attributes(&write.values)
         }

@@ -4,10 +4,10 @@ use crate::driver::rows::{Known, KnownRow, LEASES};
 use crate::driver::send::{Address, Sender};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::layout::Regions;
-use crate::protocol::condition;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
+use fencepost_core::condition;
+use fencepost_core::format::layout::Regions;
 use std::fmt;
 use std::marker::PhantomData;
 

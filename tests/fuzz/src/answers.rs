@@ -5,9 +5,9 @@
 
 use crate::input::Input;
 use crate::running::now;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::AttributeValue;
 use fencepost::http::Response;
-use fencepost::testing::{RecordSays, answer_of_record, record_of_answer};
+use fencepost::testing::{AsKind, RecordSays, answer_of_record, record_of_answer};
 use fencepost::{Failure, IdempotencyClaim};
 use serde_json::Value;
 use std::time::{Duration, UNIX_EPOCH};

@@ -6,9 +6,10 @@
 use crate::input::Input;
 use crate::rows::Plain;
 use crate::running::now;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::AttributeValue;
 use fencepost::testing::{
-    Base, Reason, Role, SentWrite, Verdict, WriteId, first_row, is_lease_lost, judge, judge_cancellation, seen_row,
+    AsKind, Base, Reason, Role, SentWrite, Verdict, WriteId, first_row, is_lease_lost, judge, judge_cancellation,
+    seen_row,
 };
 use fencepost::{Attributes, Incarnation, Version};
 use std::collections::HashMap;
@@ -70,17 +71,14 @@ fn alone(step: &Step) -> Option<Verdict> {
 /// Whether the row of the step has the id anywhere: in its memory, or as its incarnation.
 fn shows(step: &Step, id: WriteId) -> bool {
     let (_, Reason::Refused(Some(row))) = step else { return false };
-    let in_memory =
-        row.get("_writes").and_then(|writes| writes.as_m().ok()).is_some_and(|m| m.contains_key(&id.name()));
-    in_memory
-        || row.get("_incarnation").and_then(|own| own.as_b().ok()).is_some_and(|own| own.as_ref() == id.as_bytes())
+    let in_memory = row.get("_writes").and_then(|writes| writes.as_m()).is_some_and(|m| m.contains_key(&id.name()));
+    in_memory || row.get("_incarnation").and_then(|own| own.as_b()).is_some_and(|own| own == id.as_bytes())
 }
 
 fn check_lease(steps: &[Step]) {
     let lost = |step: &Step| match step {
         (Role::Requires(mine), Reason::Refused(Some(row))) => {
-            let token =
-                row.get("token").and_then(|token| token.as_n().ok()).and_then(|token| token.parse::<u64>().ok());
+            let token = row.get("token").and_then(|token| token.as_n()).and_then(|token| token.parse::<u64>().ok());
             token.is_some_and(|token| token > *mine || (token == *mine && !row.contains_key("holder")))
         }
         _ => false,

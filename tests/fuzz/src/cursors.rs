@@ -4,8 +4,7 @@
 //! fitting digest.
 
 use crate::input::Input;
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::AttributeValue;
 use fencepost::Attributes;
 use fencepost::testing::{Listing, forged_cursor};
 
@@ -81,6 +80,6 @@ fn part(input: &mut Input) -> AttributeValue {
     match input.below(3) {
         0 => AttributeValue::S(input.text()),
         1 => AttributeValue::N(input.number().to_string()),
-        _ => AttributeValue::B(Blob::new(input.bytes())),
+        _ => AttributeValue::B(Vec::from(input.bytes())),
     }
 }

@@ -1,7 +1,6 @@
 //! [`Input`]: draws values from the bytes of an input.
 
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::AttributeValue;
 use fencepost::Attributes;
 
 /// The remaining bytes. After the last one, all values are the simplest: 0, empty, the first.
@@ -69,8 +68,8 @@ impl<'a> Input<'a> {
             1 => AttributeValue::N(format!("-{}", self.number())),
             2 => AttributeValue::N(self.text()),
             3 => AttributeValue::S(self.text()),
-            4 => AttributeValue::B(Blob::new(self.id())),
-            5 => AttributeValue::B(Blob::new(self.bytes())),
+            4 => AttributeValue::B(Vec::from(self.id())),
+            5 => AttributeValue::B(Vec::from(self.bytes())),
             6 if self.flag() => AttributeValue::Bool(self.flag()),
             6 => AttributeValue::Null(true),
             7 if self.flag() => AttributeValue::Ss(vec![self.text()]),

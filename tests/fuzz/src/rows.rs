@@ -6,10 +6,10 @@
 use crate::input::Input;
 use fencepost::maintenance::{Kind, explain};
 use fencepost::testing::{
-    Base, ReadRow, SentWrite, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease, read_mapping,
-    read_row, seen_row,
+    AsKind, Base, ReadRow, SentWrite, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease,
+    read_mapping, read_row, seen_row,
 };
-use fencepost::{Attributes, Failure, Names, Record, Settings, Timestamp};
+use fencepost::{AttributeValue, Attributes, Failure, Names, Record, Settings, Timestamp};
 use functions::mapping::Mapping;
 use functions::product::{Product, new_product};
 use serde::{Deserialize, Serialize};
@@ -136,8 +136,7 @@ fn in_table<T: Made>(input: &mut Input) {
 }
 
 /// A memory as rows have it, or nearly.
-fn memory(input: &mut Input) -> aws_sdk_dynamodb::types::AttributeValue {
-    use aws_sdk_dynamodb::types::AttributeValue;
+fn memory(input: &mut Input) -> AttributeValue {
     let entry = |input: &mut Input| {
         let name = if input.below(16) == 15 { input.text() } else { WriteId::from_bytes(input.id()).name() };
         let at = if input.below(16) == 15 { input.value(0) } else { AttributeValue::N(input.byte().to_string()) };
@@ -217,8 +216,8 @@ fn check_write<T: Made>(before: &ReadRow<T>, after: &ReadRow<T>, value: &T, by: 
 fn check_others(row: &Attributes) {
     match read_lease(row) {
         Ok(lease) => {
-            assert_eq!(row["token"].as_n().ok().and_then(|token| token.parse().ok()), Some(lease.token));
-            assert_eq!(row.get("holder").and_then(|holder| holder.as_s().ok()), lease.holder.as_ref());
+            assert_eq!(row["token"].as_n().and_then(|token| token.parse().ok()), Some(lease.token));
+            assert_eq!(row.get("holder").and_then(|holder| holder.as_s()), lease.holder.as_ref());
         }
         Err(Failure::CorruptItem { reason }) => assert!(!reason.is_empty()),
         Err(other) => panic!("{other:?}"),

@@ -1,7 +1,7 @@
 //! The kinds of items in programs: the facts about their types.
 
 use super::records::*;
-use super::values::{Draw, Item, canonical, json_of};
+use super::values::{Draw, Item, canonical};
 use fencepost::{Key, KeyPart};
 use serde_json::{Value, json};
 use std::fmt;
@@ -83,7 +83,7 @@ impl<T: Subject> Kind for Of<T> {
 pub fn item_of<T: Subject>(value: &T) -> Option<Item> {
     let attributes = value.encode().ok()?;
     let known = attributes.iter().filter(|(name, _)| T::HIDDEN != Some(name));
-    Some(known.map(|(name, value)| (name.clone(), canonical(&json_of(value)))).collect())
+    Some(known.map(|(name, value)| (name.clone(), canonical(&serde_json::to_value(value).expect("JSON")))).collect())
 }
 
 /// The key of a row in its own form and in `DynamoDB`'s JSON. The rows of a table with a sort key share a partition.

@@ -7,27 +7,27 @@ use std::fs::read_to_string;
 use std::sync::LazyLock;
 use syn::{Expr, ImplItem, Item, ItemImpl, Type, Visibility};
 
-/// The types with operations and options, and where they are in `shared/src`.
+/// The types with operations and options, and where they are in `shared`.
 const SOURCES: &[(&str, &[&str])] = &[
-    ("store.rs", &["Store"]),
-    ("table/handle.rs", &["Store", "Table"]),
-    ("table/update.rs", &["Table"]),
-    ("table/editing.rs", &["Table"]),
-    ("table/edit.rs", &["Edit"]),
-    ("transact/reads.rs", &["Reads"]),
-    ("transact/attempt.rs", &["Attempt"]),
-    ("transact/transactions.rs", &["Store"]),
-    ("idempotency.rs", &["Store", "Idempotency", "IdempotencyClaim"]),
-    ("listing/query.rs", &["Table", "Query", "Sort"]),
-    ("listing/pages.rs", &["Query", "Pages"]),
-    ("lease/leases.rs", &["Store", "Leases"]),
-    ("lease/held.rs", &["Leases"]),
-    ("lease/wait.rs", &["Leases"]),
-    ("lease/renew.rs", &["Leases"]),
-    ("lease/terms.rs", &["LeaseTerms"]),
-    ("lww.rs", &["Store", "LwwTable"]),
-    ("layout.rs", &["Settings", "WithoutTtl"]),
-    ("names.rs", &["Names"]),
+    ("src/store.rs", &["Store"]),
+    ("src/table/handle.rs", &["Store", "Table"]),
+    ("src/table/update.rs", &["Table"]),
+    ("src/table/editing.rs", &["Table"]),
+    ("fencepost-core/src/edit/builder.rs", &["Edit"]),
+    ("src/transact/reads.rs", &["Reads"]),
+    ("src/transact/attempt.rs", &["Attempt"]),
+    ("src/transact/transactions.rs", &["Store"]),
+    ("src/idempotency.rs", &["Store", "Idempotency", "IdempotencyClaim"]),
+    ("src/listing/query.rs", &["Table", "Query", "Sort"]),
+    ("src/listing/pages.rs", &["Query", "Pages"]),
+    ("src/lease/leases.rs", &["Store", "Leases"]),
+    ("src/lease/held.rs", &["Leases"]),
+    ("src/lease/wait.rs", &["Leases"]),
+    ("src/lease/renew.rs", &["Leases"]),
+    ("src/lease/terms.rs", &["LeaseTerms"]),
+    ("src/lww.rs", &["Store", "LwwTable"]),
+    ("src/settings.rs", &["Settings", "WithoutTtl"]),
+    ("fencepost-core/src/format/names.rs", &["Names"]),
 ];
 
 /// What only shows a part of its value.
@@ -41,7 +41,7 @@ pub static ALL: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
     let mut all = BTreeSet::new();
     for (file, types) in SOURCES {
         let source =
-            read_to_string(workspace().join("shared/src").join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
+            read_to_string(workspace().join("shared").join(file)).unwrap_or_else(|error| panic!("{file}: {error}"));
         for item in syn::parse_file(&source).expect("Rust").items {
             let Item::Impl(of @ ItemImpl { trait_: None, .. }) = item else { continue };
             let Type::Path(path) = &*of.self_ty else { continue };

@@ -2,7 +2,6 @@
 //! `DynamoDB`'s JSON.
 
 use super::super::scene::EPOCH;
-use aws_sdk_dynamodb::types::AttributeValue;
 use bigdecimal::BigDecimal;
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -211,24 +210,6 @@ impl<'de> Deserialize<'de> for Fixed {
 
 /// The attributes of an item in `DynamoDB`'s JSON, in one form for equal values.
 pub type Item = BTreeMap<String, Value>;
-
-/// The JSON of a value.
-pub fn json_of(value: &AttributeValue) -> Value {
-    use AttributeValue as V;
-    let encoded = |bytes: &[u8]| aws_smithy_types::base64::encode(bytes);
-    match value {
-        V::S(text) => json!({"S": text}),
-        V::N(number) => json!({"N": number}),
-        V::B(bytes) => json!({"B": encoded(bytes.as_ref())}),
-        V::Bool(is) => json!({"BOOL": is}),
-        V::L(list) => json!({"L": list.iter().map(json_of).collect::<Vec<_>>()}),
-        V::M(map) => json!({"M": map.iter().map(|(name, value)| (name.clone(), json_of(value))).collect::<Item>()}),
-        V::Ss(set) => json!({"SS": set}),
-        V::Ns(set) => json!({"NS": set}),
-        V::Bs(set) => json!({"BS": set.iter().map(|bytes| encoded(bytes.as_ref())).collect::<Vec<_>>()}),
-        _ => json!({"NULL": true}),
-    }
-}
 
 /// The value in the form that is the same for equal values: numbers without zeros that say nothing, sets in order.
 pub fn canonical(value: &Value) -> Value {

@@ -4,8 +4,7 @@ use super::edits::{Clause, Edit, Within};
 use super::player::Noted;
 use super::records::Subject;
 use super::values::Bytes;
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost::AttributeValue;
 use fencepost::{Bounds, ItemVersion, Number};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -50,7 +49,7 @@ impl Serialize for Stored<'_> {
 /// A set as the SDK writes it.
 fn attribute_of(value: &Value) -> Option<AttributeValue> {
     let texts = |kind: &str| -> Option<Vec<String>> { serde_json::from_value(value.get(kind)?.clone()).ok() };
-    let blob = |text: String| Blob::new(aws_smithy_types::base64::decode(text).expect("base64"));
+    let blob = |text: String| aws_smithy_types::base64::decode(text).expect("base64");
     texts("SS")
         .map(AttributeValue::Ss)
         .or_else(|| texts("NS").map(AttributeValue::Ns))

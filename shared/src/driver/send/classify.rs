@@ -2,7 +2,6 @@
 
 use super::outcome::{Reason, SendOutcome};
 use crate::error::Source;
-use crate::protocol::item::Attributes;
 use crate::throttling::{Throttled, retry_after};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
@@ -11,6 +10,7 @@ use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::CancellationReason;
 use aws_sdk_dynamodb::types::error::TransactionCanceledException;
+use fencepost_core::format::item::Attributes;
 use hyper_util::client::legacy;
 use std::error::Error;
 use std::time::Duration;

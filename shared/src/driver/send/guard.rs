@@ -115,10 +115,10 @@ mod tests {
     #[cfg(feature = "lambda-without-tls")]
     use super::{super::sender::guarded, Guard, Intercept};
     use crate::clock::Clock;
-    use crate::protocol::condition::{Action, ConditionalWrite};
-    use crate::protocol::item::Attributes;
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{Config, Credentials, Region};
+    use fencepost_core::condition::{ConditionalWrite, Operation};
+    use fencepost_core::format::item::Attributes;
     use std::collections::HashMap;
     use std::error::Error;
     use std::time::Duration;
@@ -182,8 +182,8 @@ mod tests {
         let now = sender.clock.now();
         sender.clock = Clock::new(move || now);
         let key = Attributes::new();
-        let update = Action::Update { key: key.clone(), expression: "SET a = b".to_owned() };
-        let actions = [update, Action::Put { item: key.clone() }, Action::Delete { key }];
+        let update = Operation::Update { key: key.clone(), expression: "SET a = b".to_owned() };
+        let actions = [update, Operation::Put { item: key.clone() }, Operation::Delete { key }];
         for (signed_by, is_late) in [(now + MINUTE, false), (now, false), (now - MINUTE, true)] {
             let send = leave(Some(signed_by));
             let (SendOutcome::NotApplied(source), _) = sender.transact(Vec::new(), "token".to_owned(), send).await

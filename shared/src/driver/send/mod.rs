@@ -5,6 +5,7 @@ mod guard;
 mod outcome;
 mod sender;
 mod transaction;
+mod values;
 mod whole;
 
 pub(crate) use classify::{depends_on_the_data, is_malformed_query, is_reason};
@@ -18,3 +19,4 @@ pub(crate) use outcome::{ReadRows, SendOutcome, Shown, name, send_span};
 pub(crate) use sender::framework;
 pub(crate) use sender::{Ended, PageRequest, Sender};
 pub(crate) use transaction::{Address, step};
+pub use values::{from_sdk, to_sdk};

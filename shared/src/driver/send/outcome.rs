@@ -1,8 +1,8 @@
 //! The outcome of one send.
 
 use crate::error::Source;
-use crate::protocol::item::Attributes;
 use crate::throttling::Throttled;
+use fencepost_core::format::item::Attributes;
 use fencepost_core::{Outcome, Why};
 use std::collections::BTreeMap;
 use std::time::Duration;

@@ -8,10 +8,9 @@ use super::classify::classify;
 use super::guard::{Guard, SENDING, Sending};
 use super::outcome::{SendOutcome, Shown, no_answer, record_request};
 use super::transaction::{Address, answered, batch_of, classify_transact_write_items};
+use super::values::{Item, from_sdk, return_value, to_sdk};
 use crate::clock::{Clock, Rng};
-use crate::driver::seen_rows::SeenRows;
-use crate::protocol::condition::{Action, ConditionalWrite, Sort, key_condition};
-use crate::protocol::item::Attributes;
+use crate::driver::row_cache::RowCache;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -23,7 +22,9 @@ use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::operation::scan::ScanOutput;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
+use aws_sdk_dynamodb::types::TransactWriteItem;
+use fencepost_core::condition::{ConditionalWrite, Operation, SortBound, key_condition};
+use fencepost_core::{AttributeValue, Attributes};
 use fencepost_core::{ClientState, Leave, Now, RetryPolicy, WriteId};
 use std::borrow::Cow;
 use std::error::Error;
@@ -38,7 +39,7 @@ pub(crate) struct Sender {
     /// What all changes of the client know together. Shared by all copies. Never held across an await.
     state: Arc<Mutex<ClientState>>,
     /// The rows last seen by the client in any table. Shared by all copies.
-    pub(crate) seen_rows: Arc<SeenRows>,
+    pub(crate) row_cache: Arc<RowCache>,
     /// The moment from which the times of changes are counted.
     began: Instant,
     pub(crate) policy: RetryPolicy,
@@ -57,7 +58,7 @@ pub(crate) struct PageRequest {
     pub table: String,
     pub index: Option<String>,
     pub partition: (&'static str, AttributeValue),
-    pub sort: Option<(&'static str, Sort)>,
+    pub sort: Option<(&'static str, SortBound)>,
     /// Whether the read is strongly consistent. A global secondary index refuses such reads.
     pub is_consistent: bool,
     pub is_descending: bool,
@@ -71,7 +72,7 @@ impl Sender {
         Sender {
             client: guarded(client),
             state: Arc::default(),
-            seen_rows: Arc::default(),
+            row_cache: Arc::default(),
             began: Instant::now(),
             policy: RetryPolicy::default(),
             clock: Clock::system(),
@@ -99,9 +100,10 @@ impl Sender {
 
     pub(crate) async fn read(&self, table: &str, key: Attributes, leave: Leave) -> Ended {
         record_request("GetItem", Some(table));
-        let request = self.client.get_item().table_name(table).set_key(Some(key)).consistent_read(true);
+        let request = self.client.get_item().table_name(table).set_key(Some(to_sdk(key))).consistent_read(true);
         let sent = Box::pin(request.send());
-        self.ended(leave, sent, |output| Some(Shown::Row(output.item)), |error| classify(error, Err)).await
+        self.ended(leave, sent, |output| Some(Shown::Row(output.item.map(from_sdk))), |error| classify(error, Err))
+            .await
     }
 
     /// Sends one conditional write, once. An applied write returns the attributes requested in it. A refused write
@@ -109,52 +111,53 @@ impl Sender {
     #[expect(clippy::result_large_err, reason = "an error of the SDK is moved once, from one match to the next")]
     pub(crate) async fn write(&self, table: &str, write: ConditionalWrite, leave: Leave) -> Ended {
         let ConditionalWrite { action, condition, names, values, returning } = write;
-        let values = Some(values).filter(|values| !values.is_empty());
+        let values = Some(values).filter(|values| !values.is_empty()).map(to_sdk);
+        let returning = returning.map(return_value);
         match action {
-            Action::Put { item } => {
+            Operation::Put { item } => {
                 record_request("PutItem", Some(table));
-                let request = self.client.put_item().table_name(table).set_item(Some(item));
+                let request = self.client.put_item().table_name(table).set_item(Some(to_sdk(item)));
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
                 let refused = |error| match error {
-                    PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item.map(from_sdk)),
                     error => Err(error),
                 };
                 let sent = Box::pin(request.send());
-                let shown = |output: PutItemOutput| Some(Shown::Row(output.attributes));
+                let shown = |output: PutItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
                 self.ended(leave, sent, shown, |error| classify(error, refused)).await
             }
-            Action::Update { key, expression } => {
+            Operation::Update { key, expression } => {
                 record_request("UpdateItem", Some(table));
-                let request = self.client.update_item().table_name(table).set_key(Some(key));
+                let request = self.client.update_item().table_name(table).set_key(Some(to_sdk(key)));
                 let request = request.update_expression(expression).condition_expression(condition);
                 let request = request.set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
                 let refused = |error| match error {
-                    UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item.map(from_sdk)),
                     error => Err(error),
                 };
                 let sent = Box::pin(request.send());
-                let shown = |output: UpdateItemOutput| Some(Shown::Row(output.attributes));
+                let shown = |output: UpdateItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
                 self.ended(leave, sent, shown, |error| classify(error, refused)).await
             }
-            Action::Delete { key } => {
+            Operation::Delete { key } => {
                 record_request("DeleteItem", Some(table));
-                let request = self.client.delete_item().table_name(table).set_key(Some(key));
+                let request = self.client.delete_item().table_name(table).set_key(Some(to_sdk(key)));
                 let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
                 let refused = |error| match error {
-                    DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                    DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item.map(from_sdk)),
                     error => Err(error),
                 };
                 let sent = Box::pin(request.send());
                 let shown = |_| Some(Shown::Row(None));
                 self.ended(leave, sent, shown, |error| classify(error, refused)).await
             }
-            Action::Check { .. } => {
+            Operation::Check { .. } => {
                 (SendOutcome::Rejected("a check is a step of a transaction, never a write".into()), false)
             }
         }
@@ -188,7 +191,7 @@ impl Sender {
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
     pub(crate) async fn scan(&self, table: &str, after: Option<Attributes>, limit: Option<i32>, leave: Leave) -> Ended {
         record_request("Scan", Some(table));
-        let request = self.client.scan().table_name(table).set_exclusive_start_key(after).set_limit(limit);
+        let request = self.client.scan().table_name(table).set_exclusive_start_key(after.map(to_sdk)).set_limit(limit);
         let sent = Box::pin(request.consistent_read(true).send());
         let shown = |output: ScanOutput| page_of(output.items, output.last_evaluated_key);
         self.ended(leave, sent, shown, |error| classify(error, Err)).await
@@ -200,9 +203,10 @@ impl Sender {
         let (condition, names, values) = key_condition(&page.partition, page.sort.as_ref());
         let request = self.client.query().table_name(&page.table).set_index_name(page.index.clone());
         let request = request.key_condition_expression(condition).set_expression_attribute_names(Some(names));
-        let request = request.set_expression_attribute_values(Some(values)).scan_index_forward(!page.is_descending);
+        let request =
+            request.set_expression_attribute_values(Some(to_sdk(values))).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
-        let request = request.set_exclusive_start_key(page.after.clone());
+        let request = request.set_exclusive_start_key(page.after.clone().map(to_sdk));
         let sent = Box::pin(request.send());
         let shown = |output: QueryOutput| page_of(output.items, output.last_evaluated_key);
         self.ended(leave, sent, shown, |error| classify(error, Err)).await
@@ -260,6 +264,7 @@ pub(crate) fn framework() -> Option<FrameworkMetadata> {
     FrameworkMetadata::new("fencepost", Some(Cow::Borrowed(env!("CARGO_PKG_VERSION")))).ok()
 }
 
-fn page_of(rows: Option<Vec<Attributes>>, last: Option<Attributes>) -> Option<Shown> {
-    rows.map(|rows| Shown::Page((rows, last.filter(|key| !key.is_empty()))))
+fn page_of(rows: Option<Vec<Item>>, last: Option<Item>) -> Option<Shown> {
+    let rows = rows?.into_iter().map(from_sdk).collect();
+    Some(Shown::Page((rows, last.filter(|key| !key.is_empty()).map(from_sdk))))
 }

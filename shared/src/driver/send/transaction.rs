@@ -2,9 +2,8 @@
 
 use super::classify::{by_code, unanswered};
 use super::outcome::{Reason, SendOutcome};
+use super::values::{Item, from_sdk, to_sdk};
 use crate::error::Source;
-use crate::protocol::condition::{Action, ConditionalWrite};
-use crate::protocol::item::Attributes;
 use crate::throttling::{Throttled, retry_after};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
@@ -14,6 +13,8 @@ use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::{
     CancellationReason, ConditionCheck, Delete, KeysAndAttributes, Put, TransactWriteItem, Update,
 };
+use fencepost_core::condition::{ConditionalWrite, Operation};
+use fencepost_core::format::item::Attributes;
 use std::collections::{BTreeMap, HashMap};
 use std::error::Error;
 use std::time::Duration;
@@ -28,13 +29,19 @@ pub(crate) struct Address {
 /// or the answer would be too large. `None` if the answer does not speak of each of their tables, because a row missing
 /// in it counts as absent.
 pub(super) fn answered(rows: &[Address], output: BatchGetItemOutput) -> Option<BTreeMap<usize, Option<Attributes>>> {
-    let mut items = output.responses.unwrap_or_default();
+    let responses = output.responses.unwrap_or_default();
+    let mut items: HashMap<String, Vec<Attributes>> =
+        responses.into_iter().map(|(table, rows)| (table, rows.into_iter().map(from_sdk).collect())).collect();
     let left_out = output.unprocessed_keys.unwrap_or_default();
     let is_said = |row: &Address| items.contains_key(&row.table) || left_out.contains_key(&row.table);
     if !rows.iter().all(is_said) {
         return None;
     }
-    let is_left_out = |row: &Address| left_out.get(&row.table).is_some_and(|left| left.keys().contains(&row.key));
+    let left_out: Vec<(String, Attributes)> = left_out
+        .into_iter()
+        .flat_map(|(table, left)| left.keys.into_iter().map(move |key| (table.clone(), from_sdk(key))))
+        .collect();
+    let is_left_out = |row: &Address| left_out.iter().any(|(table, key)| *table == row.table && *key == row.key);
     let answered = rows.iter().enumerate().filter(|(_, row)| !is_left_out(row));
     let item = |row: &Address, items: &mut HashMap<String, Vec<Attributes>>| {
         let has_key = |item: &Attributes| row.key.iter().all(|(name, value)| item.get(name) == Some(value));
@@ -45,9 +52,9 @@ pub(super) fn answered(rows: &[Address], output: BatchGetItemOutput) -> Option<B
 }
 
 pub(super) fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttributes>, BuildError> {
-    let mut keys = HashMap::<&str, Vec<Attributes>>::new();
+    let mut keys = HashMap::<&str, Vec<Item>>::new();
     for row in rows {
-        keys.entry(&row.table).or_default().push(row.key.clone());
+        keys.entry(&row.table).or_default().push(to_sdk(row.key.clone()));
     }
     let all = keys.into_iter().map(|(table, keys)| {
         let keys = KeysAndAttributes::builder().set_keys(Some(keys)).consistent_read(true).build()?;
@@ -59,27 +66,28 @@ pub(super) fn batch_of(rows: &[Address]) -> Result<HashMap<String, KeysAndAttrib
 pub(crate) fn step(table: &str, write: ConditionalWrite) -> Result<TransactWriteItem, Source> {
     // A transaction returns no attributes of its rows.
     let ConditionalWrite { action, condition, names, values, returning: _ } = write;
-    let values = Some(values).filter(|values| !values.is_empty());
+    let values = Some(values).filter(|values| !values.is_empty()).map(to_sdk);
     let step = TransactWriteItem::builder();
     let step = match action {
-        Action::Put { item } => {
-            let put = Put::builder().table_name(table).set_item(Some(item)).condition_expression(condition);
+        Operation::Put { item } => {
+            let put = Put::builder().table_name(table).set_item(Some(to_sdk(item))).condition_expression(condition);
             let put = put.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
             step.put(put.return_values_on_condition_check_failure(AllOld).build()?)
         }
-        Action::Update { key, expression } => {
-            let update = Update::builder().table_name(table).set_key(Some(key));
+        Operation::Update { key, expression } => {
+            let update = Update::builder().table_name(table).set_key(Some(to_sdk(key)));
             let update = update.update_expression(expression).condition_expression(condition);
             let update = update.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
             step.update(update.return_values_on_condition_check_failure(AllOld).build()?)
         }
-        Action::Delete { key } => {
-            let delete = Delete::builder().table_name(table).set_key(Some(key)).condition_expression(condition);
+        Operation::Delete { key } => {
+            let delete = Delete::builder().table_name(table).set_key(Some(to_sdk(key))).condition_expression(condition);
             let delete = delete.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
             step.delete(delete.return_values_on_condition_check_failure(AllOld).build()?)
         }
-        Action::Check { key } => {
-            let check = ConditionCheck::builder().table_name(table).set_key(Some(key)).condition_expression(condition);
+        Operation::Check { key } => {
+            let check =
+                ConditionCheck::builder().table_name(table).set_key(Some(to_sdk(key))).condition_expression(condition);
             let check = check.set_expression_attribute_names(Some(names)).set_expression_attribute_values(values);
             step.condition_check(check.return_values_on_condition_check_failure(AllOld).build()?)
         }
@@ -138,7 +146,7 @@ fn classify_cancellation(
 fn classify_reason(reason: CancellationReason) -> Reason {
     match reason.code.as_deref() {
         None | Some("None") => Reason::None,
-        Some("ConditionalCheckFailed") => Reason::Refused(reason.item),
+        Some("ConditionalCheckFailed") => Reason::Refused(reason.item.map(from_sdk)),
         Some("ItemCollectionSizeLimitExceeded" | "ValidationError" | "AccessDenied" | "DuplicateItem") => {
             Reason::Rejected
         }

@@ -1,8 +1,9 @@
 //! The writes that a row remembers, in sentences.
 
 use super::values::{Explanation, in_words, plural, quoted};
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
 use fencepost_core::WriteId;
+use fencepost_core::format::AsKind;
 
 /// The most writes that a row remembers under any [`Record`](crate::Record): R, the ids that nobody has seen, and those left
 /// by one write. Only many burns or attempts that are left open at the same time make more.
@@ -81,7 +82,7 @@ impl Trace {
 
 fn trace(name: &str, value: &AttributeValue) -> Result<Trace, String> {
     let id = WriteId::from_name(name).ok_or_else(|| format!("the id {}, which is none of this crate", quoted(name)))?;
-    let number = value.as_n().ok().and_then(|number| number.parse::<i64>().ok());
+    let number = value.as_n().and_then(|number| number.parse::<i64>().ok());
     let number = number
         .filter(|number| number.unsigned_abs() < 1 << 53)
         .ok_or_else(|| format!("{} for the write {}, and must have a version there", in_words(value), id.name()))?;

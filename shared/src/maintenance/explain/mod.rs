@@ -4,14 +4,15 @@ mod memory;
 mod others;
 mod values;
 
-use crate::error::Failure;
-use crate::layout::{Deletes, Layout, Settings};
-use crate::names::Names;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::Row;
+use crate::settings::Settings;
 use crate::timestamp::Timestamp;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use fencepost_core::Names;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::{self, Deletes, Layout};
+use fencepost_core::format::row::Row;
+use fencepost_core::format::{AsKind, Unwritable};
 use memory::explain_memory;
 use others::{explain_lease, explain_mapping, is_lease, is_mapping};
 pub use values::{Explanation, Kind};
@@ -25,7 +26,7 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 ///
 /// ```
 /// # fn main() -> Result<(), fencepost::InvalidValue> {
-/// use aws_sdk_dynamodb::types::AttributeValue;
+/// use fencepost::AttributeValue;
 /// use fencepost::maintenance::{Kind, explain};
 /// use fencepost::{Names, Settings, Timestamp};
 /// use std::collections::HashMap;
@@ -40,7 +41,7 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// ```
 #[must_use]
 pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> Explanation {
-    explain_in(attributes, Layout { settings, ..Layout::of_key("") }, now)
+    explain_in(attributes, Layout { settings: settings.0, ..Layout::of_key("") }, now)
 }
 
 /// Explains a row of a table where the newest instance wins. `instance` has the names in its
@@ -61,12 +62,12 @@ pub(super) fn explain_in(attributes: &Attributes, layout: Layout, now: Timestamp
 }
 
 /// The kind of a row, with the row as the operations read it: neither leases and mappings nor damaged rows.
-pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<Row, Failure>) {
+pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<Row, Unwritable>) {
     let has = |name: &str| attributes.contains_key(name);
     let Names { incarnation, buried, .. } = layout.names;
     // A mark counts wherever there is one. So the tables in which deletes leave marks need no setting.
     let deletes = if has(buried) && layout.deletes == Deletes::Expire { Deletes::Sweep } else { layout.deletes };
-    let settings = Settings { deletes, ..layout.settings };
+    let settings = layout::Settings { deletes, ..layout.settings };
     let row = Row::read(&Layout { settings, ..layout }, attributes.clone());
     let kind = match &row {
         _ if !has(incarnation) && is_lease(attributes) => Kind::Lease,
@@ -83,7 +84,7 @@ fn explain_row(
     attributes: &Attributes,
     names: &Names,
     kind: Kind,
-    row: Result<Row, Failure>,
+    row: Result<Row, Unwritable>,
     now: Timestamp,
 ) -> Explanation {
     let mut told = Explanation::new(kind);
@@ -114,7 +115,7 @@ fn explain_identity(attributes: &Attributes, names: &Names, told: &mut Explanati
         told.problems.push(format!("`{name}` is missing, though the row has an incarnation."));
     }
     if let Some(value) = attributes.get(names.incarnation) {
-        let bytes = value.as_b().ok().and_then(|bytes| <[u8; 8]>::try_from(bytes.as_ref()).ok());
+        let bytes = value.as_b().and_then(|bytes| <[u8; 8]>::try_from(bytes.as_slice()).ok());
         if bytes.is_none() {
             let what = in_words(value);
             told.problems.push(format!("`{}` is {what}, and must be 8 bytes.", names.incarnation));

@@ -1,12 +1,12 @@
 //! Rows of this crate that have no version: leases and mappings.
 
 use super::values::{Explanation, Kind, Whole, in_words, plural, quoted, when, when_millis};
-use crate::layout::Layout;
-use crate::names::Names;
-use crate::protocol::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN};
-use crate::protocol::item::Attributes;
 use crate::timestamp::Timestamp;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
+use fencepost_core::Names;
+use fencepost_core::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN};
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::layout::Layout;
 
 const OF_A_LEASE: [&str; 4] = [TOKEN, RENEWALS, EXPIRES_AT, ACQUIRE_ID];
 /// The attributes by which a mapping of the function `host-mapping` is known.

@@ -1,7 +1,6 @@
 use super::*;
-use crate::protocol::row::Row;
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue as Value;
+use fencepost_core::AttributeValue as Value;
+use fencepost_core::format::row::Row;
 use proptest::collection::{hash_map, vec};
 use proptest::prelude::*;
 use std::collections::HashMap;
@@ -35,7 +34,7 @@ fn live() -> Attributes {
     HashMap::from([
         ("accountId".to_owned(), text("a-1")),
         ("_version".to_owned(), number(7)),
-        ("_incarnation".to_owned(), Value::B(Blob::new([1; 8]))),
+        ("_incarnation".to_owned(), Value::B(vec![1; 8])),
         ("_writes".to_owned(), map(&[(id(2), number(5)), (id(3), number(6))])),
     ])
 }
@@ -133,7 +132,7 @@ fn each_damage_has_a_sentence() {
         ("_version", Some(number("7.5")), "`_version` is the number 7.5"),
         ("_version", Some(number(1u64 << 60)), "`_version` is the number 1152921504606846976"),
         ("_incarnation", Some(text("x")), "`_incarnation` is the text \"x\", and must be 8 bytes"),
-        ("_incarnation", Some(Value::B(Blob::new([1; 7]))), "`_incarnation` is 7 bytes, and must be 8 bytes"),
+        ("_incarnation", Some(Value::B(vec![1; 7])), "`_incarnation` is 7 bytes, and must be 8 bytes"),
         ("_writes", None, "`_writes` is missing, though the row has an incarnation"),
         ("_writes", Some(Value::L(vec![])), "`_writes` is a list of 0, and must be a map of write ids"),
         ("_writes", Some(write("short", number(1))), "`_writes` has the id \"short\", which is none of this crate"),
@@ -164,7 +163,7 @@ fn leases_and_mappings_are_known_and_their_damage_is_told() {
             ("token", number(12)),
             ("renewals", number(1)),
             ("expiresAt", number(1_772_877_590_000u64)),
-            ("acquireId", Value::B(Blob::new([1; 8]))),
+            ("acquireId", Value::B(vec![1; 8])),
         ]
         .map(|(name, value)| (name.to_owned(), value))
         .into();
@@ -214,8 +213,8 @@ fn value() -> impl Strategy<Value = Value> {
         whole,
         "-?[0-9]{1,4}(\\.[0-9]{1,4})?".prop_map(Value::N),
         "\\PC{0,60}".prop_map(Value::S),
-        vec(any::<u8>(), 0..12).prop_map(|bytes| Value::B(Blob::new(bytes))),
-        any::<[u8; 8]>().prop_map(|bytes| Value::B(Blob::new(bytes))),
+        vec(any::<u8>(), 0..12).prop_map(Value::B),
+        any::<[u8; 8]>().prop_map(|bytes| Value::B(bytes.to_vec())),
         any::<bool>().prop_map(Value::Bool),
         Just(Value::Null(true)),
         vec("[a-z]{1,3}", 1..4).prop_map(Value::Ss),
@@ -261,7 +260,7 @@ proptest! {
             prop_assert!(sentence.ends_with('.') && sentence.chars().count() < 300, "{}", sentence);
         }
         prop_assert!(told.kind != Kind::Damaged || !told.problems.is_empty());
-        let read = Row::read(&Layout { settings: SWEPT, ..Layout::of_key("") }, row.clone());
+        let read = Row::read(&Layout { settings: SWEPT.0, ..Layout::of_key("") }, row.clone());
         match told.kind {
             Kind::Damaged => prop_assert!(read.is_err() || !row.contains_key("_incarnation"), "{:?}\n{}", row, told),
             Kind::Lease | Kind::Mapping => prop_assert!(!row.contains_key("_incarnation")),

@@ -1,8 +1,8 @@
-//! [`SeenRows`]: the rows that a client saw last. A warm change starts from them and needs no read.
+//! [`RowCache`]: the rows that a client saw last. A warm change starts from them and needs no read.
 
-use crate::protocol::item::{Attributes, size_of_attributes};
-use crate::protocol::row::Row;
-use aws_sdk_dynamodb::types::AttributeValue;
+use fencepost_core::AttributeValue;
+use fencepost_core::format::item::{Attributes, size_of_attributes};
+use fencepost_core::format::row::Row;
 use fencepost_core::{Trace, WriteId};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
@@ -20,7 +20,7 @@ const LARGEST_ITEM: usize = 16 * 1024;
 /// These rows may be out of date. So a write based on one demands the version or the window. No answer rests on one
 /// alone.
 #[derive(Debug, Default)]
-pub(crate) struct SeenRows {
+pub(crate) struct RowCache {
     generations: Mutex<[Generation; 2]>,
 }
 
@@ -35,7 +35,7 @@ struct LastSeen {
     heap: usize,
 }
 
-impl SeenRows {
+impl RowCache {
     /// The row last seen at this key. It has no attributes if they were not kept.
     pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<Arc<Row>> {
         let address = address(table, key);
@@ -127,7 +127,7 @@ fn heap_of(value: &AttributeValue) -> usize {
     let list = |size: usize, length: usize| block(size * length);
     match value {
         AttributeValue::S(text) | AttributeValue::N(text) => block(text.len()),
-        AttributeValue::B(bytes) => block(bytes.as_ref().len()),
+        AttributeValue::B(bytes) => block(bytes.len()),
         AttributeValue::L(values) => {
             list(size_of::<AttributeValue>(), values.len()) + values.iter().map(heap_of).sum::<usize>()
         }
@@ -136,7 +136,7 @@ fn heap_of(value: &AttributeValue) -> usize {
             list(size_of::<String>(), set.len()) + set.iter().map(|text| block(text.len())).sum::<usize>()
         }
         AttributeValue::Bs(set) => {
-            list(size_of::<Vec<u8>>(), set.len()) + set.iter().map(|bytes| block(bytes.as_ref().len())).sum::<usize>()
+            list(size_of::<Vec<u8>>(), set.len()) + set.iter().map(|bytes| block(bytes.len())).sum::<usize>()
         }
         _ => 0,
     }
@@ -161,9 +161,8 @@ fn address(table: &str, key: &Attributes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Layout;
-    use crate::protocol::row;
-    use aws_sdk_dynamodb::primitives::Blob;
+    use fencepost_core::format::layout::Layout;
+    use fencepost_core::format::row;
 
     fn key(number: usize) -> Attributes {
         Attributes::from([("id".to_owned(), AttributeValue::N(number.to_string()))])
@@ -176,13 +175,13 @@ mod tests {
         Row::read(&LAYOUT, attributes).expect("a row")
     }
 
-    fn version(rows: &SeenRows, number: usize) -> Option<u64> {
+    fn version(rows: &RowCache, number: usize) -> Option<u64> {
         rows.get("T", &key(number)).map(|seen| seen.at.version.get())
     }
 
     #[test]
     fn a_later_version_or_another_row_replaces_what_was_seen_and_an_earlier_version_does_not() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         for (seen, by, expected) in [(5, 1, 5), (7, 1, 7), (6, 1, 7), (2, 2, 2)] {
             rows.insert("T", &key(1), &row_at(seen, by), false);
             assert_eq!(version(&rows, 1), Some(expected));
@@ -194,7 +193,7 @@ mod tests {
 
     #[test]
     fn the_number_of_rows_is_bounded_and_those_in_use_stay() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         for number in 0..10 * GENERATION {
             rows.insert("T", &key(number), &row_at(1, 1), false);
             assert_eq!(version(&rows, 0), Some(1), "after {number}");
@@ -205,7 +204,7 @@ mod tests {
 
     #[test]
     fn an_item_is_kept_on_demand_and_only_if_it_has_at_most_16_kb() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         let of_size = |version, bytes: usize| {
             let mut row = row_at(version, 1);
             row.attributes = [("text".to_owned(), AttributeValue::S("x".repeat(bytes - "text".len())))].into();
@@ -244,12 +243,12 @@ mod tests {
         let set = |text: &str| vec![text.to_owned(); 3];
         let texts = 3 * block(100) + block(3 * size_of::<String>());
         let long = "x".repeat(100);
-        assert_eq!(heap_of(&AttributeValue::B(Blob::new(long.as_bytes()))), block(100));
+        assert_eq!(heap_of(&AttributeValue::B(long.as_bytes().to_vec())), block(100));
         assert_eq!(
             [AttributeValue::Ss(set(&long)), AttributeValue::Ns(set(&long))].map(|set| heap_of(&set)),
             [texts; 2]
         );
-        assert_eq!(heap_of(&AttributeValue::Bs(vec![Blob::new(long.as_bytes()); 3])), texts);
+        assert_eq!(heap_of(&AttributeValue::Bs(vec![long.as_bytes().to_vec(); 3])), texts);
         let mut row = row_at(7, 1);
         row.attributes.clear();
         row.memory = (0..5).map(|n| (WriteId::from_random(n), Trace::Applied(row.at.version))).collect();
@@ -258,7 +257,7 @@ mod tests {
 
     #[test]
     fn the_heap_of_all_rows_is_bounded_and_a_row_in_use_stays() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         rows.insert("T", &key(0), &bulky(1), true);
         for number in 1..200 {
             rows.insert("T", &key(number), &bulky(1), true);
@@ -282,7 +281,7 @@ mod tests {
 
     #[test]
     fn an_item_that_is_seen_again_at_the_same_version_is_kept_as_it_was_seen_last() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         for with_item in [false, true, false] {
             rows.insert("T", &key(1), &row_at(1, 1), with_item);
             assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.attributes.is_empty()), Some(with_item));
@@ -291,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_crowd_counts_those_that_are_still_in_it() {
-        let rows = SeenRows::default();
+        let rows = RowCache::default();
         rows.insert("T", &key(1), &row_at(1, 1), false);
         let enter = || rows.enter_crowd("T", &key(1)).expect("it was seen");
         let one = enter();

@@ -10,17 +10,17 @@ mod ticket;
 mod versioned;
 mod write;
 
-pub(crate) use demand::Demand;
-pub(crate) use edit::{AddedNumber, Clauses, Demanded, burn, edit_anywhere, edit_within};
+pub use demand::Demand;
+pub use edit::{AddedNumber, Clauses, Demanded, burn, edit_anywhere, edit_within};
 pub use lease::LeaseTimes;
-pub(crate) use lease::{
+pub use lease::{
     ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
 };
-pub(crate) use newest::{OrderedBy, put_if_newer, put_unless_newer};
-pub use query::Sort;
-pub(crate) use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, LESS_THAN, MORE_THAN, key_condition};
-pub(crate) use ticket::take_ticket;
-pub(crate) use versioned::{
+pub use newest::{OrderedBy, put_if_newer, put_unless_newer};
+pub use query::SortBound;
+pub use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, LESS_THAN, MORE_THAN, key_condition};
+pub use ticket::take_ticket;
+pub use versioned::{
     adopt_at, bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, sweep_at, update_at,
 };
-pub(crate) use write::{Action, ConditionalWrite, Stamp, fenced};
+pub use write::{Commit, ConditionalWrite, Operation, Returned, fenced};

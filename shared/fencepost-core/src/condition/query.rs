@@ -1,29 +1,29 @@
 //! The key condition of a query: the rows of one partition, within a bound of the sort key.
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use crate::format::AttributeValue;
 use std::collections::HashMap;
 
-pub(crate) const EQUAL_TO: &str = "#sort = :sort";
-pub(crate) const LESS_THAN: &str = "#sort < :sort";
-pub(crate) const AT_MOST: &str = "#sort <= :sort";
-pub(crate) const MORE_THAN: &str = "#sort > :sort";
-pub(crate) const AT_LEAST: &str = "#sort >= :sort";
-pub(crate) const BETWEEN: &str = "#sort BETWEEN :sort AND :end";
-pub(crate) const BEGINS_WITH: &str = "begins_with(#sort, :sort)";
+pub const EQUAL_TO: &str = "#sort = :sort";
+pub const LESS_THAN: &str = "#sort < :sort";
+pub const AT_MOST: &str = "#sort <= :sort";
+pub const MORE_THAN: &str = "#sort > :sort";
+pub const AT_LEAST: &str = "#sort >= :sort";
+pub const BETWEEN: &str = "#sort BETWEEN :sort AND :end";
+pub const BEGINS_WITH: &str = "begins_with(#sort, :sort)";
 
-/// A bound on the sort key of a [`Query`](crate::Query).
+/// A bound on the sort key of a query.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sort {
-    pub(crate) condition: &'static str,
-    pub(crate) value: AttributeValue,
+pub struct SortBound {
+    pub condition: &'static str,
+    pub value: AttributeValue,
     /// The second value. Only [`BETWEEN`] names it.
-    pub(crate) end: Option<AttributeValue>,
+    pub end: Option<AttributeValue>,
 }
 
 /// The text of a key condition, with its names and values.
-pub(crate) fn key_condition(
+pub fn key_condition(
     (name, value): &(&'static str, AttributeValue),
-    sort: Option<&(&'static str, Sort)>,
+    sort: Option<&(&'static str, SortBound)>,
 ) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
     let mut condition = "#partition = :partition".to_owned();
     let mut names = HashMap::from([("#partition".to_owned(), (*name).to_owned())]);

@@ -1,10 +1,10 @@
 //! Leases: acquire, renew, release, and the check of a held lease.
 
-use super::write::{Action, ConditionalWrite};
-use crate::protocol::item::Attributes;
-use crate::protocol::row::number;
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
+use super::write::Returned;
+use super::write::{ConditionalWrite, Operation};
+use crate::format::AttributeValue;
+use crate::format::item::Attributes;
+use crate::format::row::number;
 use std::collections::HashMap;
 
 const IS_FREE: &str = "attribute_not_exists(#holder) OR #expires < :cutoff";
@@ -16,21 +16,21 @@ const IS_UNDER_TOKEN: &str = "#token = :token";
 const IS_UNDER_TOKEN_AT: &str = "#token = :token AND #renewals = :at";
 
 /// The partition key of a table of leases, a string.
-pub(crate) const LEASE_KEY: &str = "leaseKey";
+pub const LEASE_KEY: &str = "leaseKey";
 /// String: the holder. Missing if the lease is free.
-pub(crate) const HOLDER: &str = "holder";
+pub const HOLDER: &str = "holder";
 /// Number: the token, which rises with every acquire.
-pub(crate) const TOKEN: &str = "token";
+pub const TOKEN: &str = "token";
 /// Number: the renewals since the last acquire.
-pub(crate) const RENEWALS: &str = "renewals";
+pub const RENEWALS: &str = "renewals";
 /// Number, epoch milliseconds: the end of the lease by the clock of its holder.
-pub(crate) const EXPIRES_AT: &str = "expiresAt";
+pub const EXPIRES_AT: &str = "expiresAt";
 /// Binary: the id of the last acquire.
-pub(crate) const ACQUIRE_ID: &str = "acquireId";
+pub const ACQUIRE_ID: &str = "acquireId";
 /// Number, epoch seconds: the time after which TTL may remove the row.
-pub(crate) const LEASE_PURGE_AT: &str = "purgeAt";
+pub const LEASE_PURGE_AT: &str = "purgeAt";
 
-pub(crate) fn lease_key(key: &str) -> Attributes {
+pub fn lease_key(key: &str) -> Attributes {
     HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
 }
 
@@ -47,7 +47,7 @@ pub struct LeaseTimes {
 
 /// Acquires a free or ended lease. Returns the new row. With `once`, this id acquires only once: a late copy leaves the
 /// lease alone after it was acquired and released, unless another caller has acquired it in between.
-pub(crate) fn acquire(
+pub fn acquire(
     key: &str,
     holder: &str,
     (id, once): (&[u8], bool),
@@ -62,7 +62,7 @@ pub(crate) fn acquire(
         (":one", number(1)),
         (":zero", number(0)),
         (":expires", number(times.expires_at)),
-        (":id", AttributeValue::B(Blob::new(id))),
+        (":id", AttributeValue::B(Vec::from(id))),
         (":purge", number(purge_at)),
         (":cutoff", number(times.cutoff)),
     ];
@@ -71,7 +71,7 @@ pub(crate) fn acquire(
 }
 
 /// Renews a lease held under this token with exactly `at` renewals. Returns the new row.
-pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u64) -> ConditionalWrite {
+pub fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #renewals = #renewals + :one, #expires = :expires, #purge = :purge";
     let values = [
         (":token", number(token)),
@@ -84,7 +84,7 @@ pub(crate) fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u
 }
 
 /// Removes the holder of a lease last acquired with this token, and with exactly `at` renewals, if given.
-pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
+pub fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #purge = :purge REMOVE #holder";
     let values = [(":token", number(token)), (":purge", number(purge_at))];
     let condition = if at.is_some() { IS_UNDER_TOKEN_AT } else { IS_UNDER_TOKEN };
@@ -93,16 +93,16 @@ pub(crate) fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> 
 }
 
 /// Checks that a lease is held under this token. It may have ended, as long as no other caller has acquired it.
-pub(crate) fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
-    on_lease(Action::Check { key }, IS_HELD, [(":token", number(token))])
+pub fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
+    on_lease(Operation::Check { key }, IS_HELD, [(":token", number(token))])
 }
 
-fn update_of(key: &str, expression: &str) -> Action {
-    Action::Update { key: lease_key(key), expression: expression.to_owned() }
+fn update_of(key: &str, expression: &str) -> Operation {
+    Operation::Update { key: lease_key(key), expression: expression.to_owned() }
 }
 
 fn on_lease(
-    action: Action,
+    action: Operation,
     condition: &'static str,
     values: impl IntoIterator<Item = (&'static str, AttributeValue)>,
 ) -> ConditionalWrite {
@@ -114,7 +114,7 @@ fn on_lease(
         ("#id", ACQUIRE_ID),
         ("#purge", LEASE_PURGE_AT),
     ];
-    let expression = if let Action::Update { expression, .. } = &action { expression } else { "" };
+    let expression = if let Operation::Update { expression, .. } = &action { expression } else { "" };
     // DynamoDB refuses unused names.
     let used = NAMES.iter().filter(|(name, _)| expression.contains(name) || condition.contains(name));
     ConditionalWrite {
@@ -122,6 +122,6 @@ fn on_lease(
         values: values.into_iter().map(|(placeholder, value)| (placeholder.to_owned(), value)).collect(),
         action,
         condition: condition.into(),
-        returning: Some(ReturnValue::AllNew),
+        returning: Some(Returned::AllNew),
     }
 }

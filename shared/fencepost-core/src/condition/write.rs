@@ -1,10 +1,10 @@
 //! [`ConditionalWrite`]: one write with its condition, and the fencing token that it may be under.
 
-use crate::names::Names;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::number;
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
-use fencepost_core::WriteId;
+use crate::WriteId;
+use crate::format::AttributeValue;
+use crate::format::item::Attributes;
+use crate::format::names::Names;
+use crate::format::row::number;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -16,46 +16,57 @@ const IS_NOT_FENCED: &str = "(attribute_not_exists(#fence) OR #fence <= :fence)"
 const SET_FENCE: &str = "SET #fence = :fence, ";
 const SET_SERVED: &str = "SET #served = :served, ";
 
+/// The attributes that an applied write returns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Returned {
+    /// Those of the new row.
+    AllNew,
+    /// Those of the replaced row.
+    AllOld,
+    /// The new values of those that it has changed.
+    UpdatedNew,
+}
+
 /// One conditional write. It can be sent any number of times.
 #[derive(Clone, Debug)]
-pub(crate) struct ConditionalWrite {
-    pub action: Action,
+pub struct ConditionalWrite {
+    pub action: Operation,
     pub condition: Cow<'static, str>,
     pub names: HashMap<String, String>,
     pub values: HashMap<String, AttributeValue>,
     /// The attributes returned by an applied write. A transaction returns none.
-    pub returning: Option<ReturnValue>,
+    pub returning: Option<Returned>,
 }
 
 impl ConditionalWrite {
     /// Makes an applied update return the new row. A put returns nothing: it holds the row already.
-    pub(crate) fn show_new_row(&mut self) {
-        if let Action::Update { .. } = self.action {
-            self.returning = Some(ReturnValue::AllNew);
+    pub fn show_new_row(&mut self) {
+        if let Operation::Update { .. } = self.action {
+            self.returning = Some(Returned::AllNew);
         }
     }
 
     /// Makes the write store this ticket as the last one served, if it leaves a row and has room for it.
-    pub(crate) fn serve(&mut self, names: &Names, ticket: u64) {
+    pub fn serve(&mut self, names: &Names, ticket: u64) {
         let has_room = self.action.also_set(names.served, SET_SERVED, ticket);
-        if has_room && matches!(self.action, Action::Update { .. }) {
+        if has_room && matches!(self.action, Operation::Update { .. }) {
             self.names.insert("#served".to_owned(), names.served.to_owned());
             self.values.insert(":served".to_owned(), number(ticket));
         }
     }
 
     /// The new row, if the write was applied and returned these attributes.
-    pub(crate) fn new_row(&self, returned: Option<Attributes>) -> Option<Attributes> {
+    pub fn new_row(&self, returned: Option<Attributes>) -> Option<Attributes> {
         match &self.action {
-            Action::Put { item } => Some(item.clone()),
-            Action::Update { .. } => returned,
-            Action::Delete { .. } | Action::Check { .. } => None,
+            Operation::Put { item } => Some(item.clone()),
+            Operation::Update { .. } => returned,
+            Operation::Delete { .. } | Operation::Check { .. } => None,
         }
     }
 }
 
 #[derive(Clone, Debug)]
-pub(crate) enum Action {
+pub enum Operation {
     Put {
         item: Attributes,
     },
@@ -72,22 +83,22 @@ pub(crate) enum Action {
     },
 }
 
-impl Action {
+impl Operation {
     /// Sets one more attribute of the row that it leaves, if it leaves one. `clause` sets the attribute at the beginning
     /// of an update. Returns whether there was room for it.
     fn also_set(&mut self, name: &str, clause: &str, value: u64) -> bool {
         match self {
-            Action::Put { item } => {
+            Operation::Put { item } => {
                 item.insert(name.to_owned(), number(value));
             }
-            Action::Update { expression, .. } => {
+            Operation::Update { expression, .. } => {
                 let longer = expression.replacen("SET ", clause, 1);
                 if longer.len() > MAX_EXPRESSION {
                     return false;
                 }
                 *expression = longer;
             }
-            Action::Delete { .. } | Action::Check { .. } => {}
+            Operation::Delete { .. } | Operation::Check { .. } => {}
         }
         true
     }
@@ -95,7 +106,7 @@ impl Action {
 
 /// The traces of a write in its row beside the value and the version.
 #[derive(Clone, Copy)]
-pub(crate) struct Stamp<'a> {
+pub struct Commit<'a> {
     pub id: WriteId,
     pub prune: &'a [WriteId],
     /// The open attempts of the same change, as far as the row would remember them. The write burns them.
@@ -105,7 +116,7 @@ pub(crate) struct Stamp<'a> {
 
 /// Puts the write under a fencing token, if there is one. A row with a higher token then refuses the write. An applied
 /// write stores its token in the row.
-pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
+pub fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>) -> Option<ConditionalWrite> {
     let Some(token) = token else { return Some(write) };
     let fence = names.fence.to_owned();
     let ConditionalWrite { mut action, condition, mut names, mut values, returning } = write;
@@ -128,7 +139,7 @@ pub(crate) fn fenced(write: ConditionalWrite, names: &Names, token: Option<u64>)
 mod tests {
     use super::*;
 
-    fn write(action: Action, condition: &'static str) -> ConditionalWrite {
+    fn write(action: Operation, condition: &'static str) -> ConditionalWrite {
         let condition = Cow::Borrowed(condition);
         ConditionalWrite { action, condition, names: HashMap::new(), values: HashMap::new(), returning: None }
     }
@@ -138,11 +149,12 @@ mod tests {
         let longest = MAX_EXPRESSION - (SET_FENCE.len() - "SET ".len());
         for (bytes, fits) in [(40, true), (longest, true), (longest + 1, false)] {
             let expression = format!("SET {}", "x".repeat(bytes - "SET ".len()));
-            let update = write(Action::Update { key: Attributes::new(), expression }, "#version = :at");
+            let update = write(Operation::Update { key: Attributes::new(), expression }, "#version = :at");
             let fenced = fenced(update, &Names::DEFAULT, Some(7));
             assert_eq!(fenced.is_some(), fits, "{bytes}");
-            let Some(ConditionalWrite { action: Action::Update { expression, .. }, condition, names, values, .. }) =
-                fenced
+            let Some(ConditionalWrite {
+                action: Operation::Update { expression, .. }, condition, names, values, ..
+            }) = fenced
             else {
                 continue;
             };
@@ -162,19 +174,19 @@ mod tests {
         let key = Attributes::new;
         let update = |bytes: usize| {
             let expression = format!("SET {}", "x".repeat(bytes - "SET ".len()));
-            served(Action::Update { key: key(), expression })
+            served(Operation::Update { key: key(), expression })
         };
         let longest = MAX_EXPRESSION - (SET_SERVED.len() - "SET ".len());
         let stored = update(longest);
         assert_eq!((stored.names["#served"].as_str(), &stored.values[":served"]), ("_served", &number(7)));
-        assert!(matches!(stored.action, Action::Update { expression, .. } if expression.starts_with(SET_SERVED)));
+        assert!(matches!(stored.action, Operation::Update { expression, .. } if expression.starts_with(SET_SERVED)));
         let full = update(longest + 1);
         assert!(full.names.is_empty() && full.values.is_empty());
-        assert!(matches!(full.action, Action::Update { expression, .. } if expression.len() == longest + 1));
-        let put = served(Action::Put { item: key() });
+        assert!(matches!(full.action, Operation::Update { expression, .. } if expression.len() == longest + 1));
+        let put = served(Operation::Put { item: key() });
         assert!(put.names.is_empty() && put.values.is_empty());
-        assert!(matches!(put.action, Action::Put { item } if item["_served"] == number(7)));
-        let delete = served(Action::Delete { key: key() });
+        assert!(matches!(put.action, Operation::Put { item } if item["_served"] == number(7)));
+        let delete = served(Operation::Delete { key: key() });
         assert!(delete.names.is_empty() && delete.values.is_empty());
     }
 
@@ -182,7 +194,7 @@ mod tests {
     fn a_condition_that_has_no_room_for_the_demand_is_not_sent() {
         let longest = MAX_EXPRESSION - format!(" AND {IS_NOT_FENCED}").len();
         for (bytes, fits) in [(longest, true), (longest + 1, false)] {
-            let check = write(Action::Check { key: Attributes::new() }, "");
+            let check = write(Operation::Check { key: Attributes::new() }, "");
             let check = ConditionalWrite { condition: "x".repeat(bytes).into(), ..check };
             assert_eq!(fenced(check, &Names::DEFAULT, Some(7)).is_some(), fits, "{bytes}");
         }
@@ -190,10 +202,10 @@ mod tests {
 
     #[test]
     fn a_create_stores_its_token_and_demands_none_of_a_row_that_is_not_there() {
-        let create = write(Action::Put { item: Attributes::new() }, IS_ABSENT);
+        let create = write(Operation::Put { item: Attributes::new() }, IS_ABSENT);
         let create = fenced(create, &Names::DEFAULT, Some(7)).expect("it is short");
         assert_eq!((create.condition.as_ref(), create.names.len(), create.values.len()), (IS_ABSENT, 0, 0));
-        let Action::Put { item } = create.action else { panic!("a put") };
+        let Operation::Put { item } = create.action else { panic!("a put") };
         assert_eq!(item["_fence"], number(7));
     }
 }

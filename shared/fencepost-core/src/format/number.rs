@@ -1,26 +1,26 @@
 //! [`Number`]: a number as `DynamoDB` stores it.
 
-use crate::error::InvalidValue;
+use super::InvalidValue;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
 
 /// The most significant digits of a number.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>
-pub(crate) const MAX_DIGITS: usize = 38;
+pub const MAX_DIGITS: usize = 38;
 /// The valid exponents of the leading digit: 1E-130 to 9.99…9E+125.
 const EXPONENTS: std::ops::RangeInclusive<i64> = -130..=125;
 
-pub(crate) const MALFORMED: InvalidValue = InvalidValue::Malformed(Cow::Borrowed("not a number"));
+pub const MALFORMED: InvalidValue = InvalidValue::Malformed(Cow::Borrowed("not a number"));
 
 /// The text is a number, but has more than 38 significant digits, or is too large or too small.
-pub(crate) const OUT_OF_RANGE: InvalidValue = InvalidValue::OutOfRange(Cow::Borrowed(
+pub const OUT_OF_RANGE: InvalidValue = InvalidValue::OutOfRange(Cow::Borrowed(
     "a number has at most 38 significant digits and lies between 1e-130 and 9.99e+125, or is 0",
 ));
 
 /// The value of a number: its digits times ten to the power of the exponent. `Display` gives each value one text.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Digits {
+pub struct Digits {
     pub negative: bool,
     /// The digits, without zeros at either end. Empty for zero.
     pub significant: String,
@@ -30,6 +30,7 @@ pub(crate) struct Digits {
 /// A number in the notation of `DynamoDB`: exact decimal text with up to 38 significant digits.
 ///
 /// ```
+/// # extern crate fencepost_core as fencepost;
 /// use fencepost::Number;
 ///
 /// assert_eq!(Number::from(-3).as_str(), "-3");
@@ -53,19 +54,13 @@ impl Number {
         &self.0
     }
 
-    /// A decimal as its type prints it.
-    #[cfg(feature = "json")]
-    pub(crate) fn of_decimal(text: String) -> Self {
-        Number(text)
-    }
-
     /// The number, if it is whole and has at most 38 digits.
-    pub(crate) fn to_whole(&self) -> Option<i128> {
+    pub fn to_whole(&self) -> Option<i128> {
         self.floor_and_ceiling().filter(|(floor, ceiling)| floor == ceiling).map(|(floor, _)| floor)
     }
 
     /// The nearest whole numbers: the largest not above this one, the smallest not below it. `None` beyond 38 digits.
-    pub(crate) fn floor_and_ceiling(&self) -> Option<(i128, i128)> {
+    pub fn floor_and_ceiling(&self) -> Option<(i128, i128)> {
         let Digits { negative, significant, exponent } = Digits::parse(&self.0).ok()?;
         let zeros = usize::try_from(exponent).unwrap_or(0);
         let whole = usize::try_from(length(&significant) + exponent.min(0)).unwrap_or(0);
@@ -75,6 +70,12 @@ impl Number {
         let magnitude: i128 = format!("0{}{}", &significant[..whole], "0".repeat(zeros)).parse().ok()?;
         let next = magnitude + i128::from(exponent < 0);
         Some(if negative { (-next, -magnitude) } else { (magnitude, next) })
+    }
+}
+
+impl From<Digits> for Number {
+    fn from(digits: Digits) -> Self {
+        Number(digits.to_string())
     }
 }
 
@@ -97,10 +98,10 @@ impl From<u32> for Number {
 }
 
 impl Digits {
-    pub(crate) const ZERO: Digits = Digits { negative: false, significant: String::new(), exponent: 0 };
+    pub const ZERO: Digits = Digits { negative: false, significant: String::new(), exponent: 0 };
 
     /// Takes time and memory in proportion to the text, with any exponent. Nothing is ever rounded.
-    pub(crate) fn parse(text: &str) -> Result<Self, InvalidValue> {
+    pub fn parse(text: &str) -> Result<Self, InvalidValue> {
         let (negative, unsigned) = split_sign(text);
         let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
             Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?),
@@ -126,7 +127,7 @@ impl Digits {
 }
 
 /// Compares two texts of numbers by their values, exactly. A text that is no number counts as 0.
-pub(crate) fn compare(one: &str, other: &str) -> Ordering {
+pub fn compare(one: &str, other: &str) -> Ordering {
     let [one, other] = [one, other].map(|text| Digits::parse(text).unwrap_or(Digits::ZERO));
     let sign = |number: &Digits| match (number.significant.is_empty(), number.negative) {
         (true, _) => 0,
@@ -187,7 +188,7 @@ fn length(text: &str) -> i64 {
 }
 
 /// Whether this is the one text of a number that is not scientific. Most stored numbers are.
-pub(crate) fn is_plain(text: &str) -> bool {
+pub fn is_plain(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "1"));
     let is_one_text = (whole == "0" && text.len() > 1 || !whole.starts_with('0')) && !fraction.ends_with('0');

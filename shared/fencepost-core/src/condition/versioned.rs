@@ -1,22 +1,22 @@
 //! Writes and checks at a version, or on a key without a row.
 
 use super::demand::{Demand, Expression};
-use super::write::{Action, ConditionalWrite, IS_ABSENT, Stamp, fenced};
-use crate::layout::Layout;
-use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::row::{Row, bytes, number};
-use fencepost_core::Incarnation;
+use super::write::{Commit, ConditionalWrite, IS_ABSENT, Operation, fenced};
+use crate::Incarnation;
+use crate::format::item::{Attributes, Diff};
+use crate::format::layout::Layout;
+use crate::format::row::{Row, bytes, number};
 use std::collections::HashMap;
 
-pub(crate) fn put_if_absent(layout: &Layout, item: Attributes) -> ConditionalWrite {
-    if_absent(layout, Action::Put { item })
+pub fn put_if_absent(layout: &Layout, item: Attributes) -> ConditionalWrite {
+    if_absent(layout, Operation::Put { item })
 }
 
-pub(crate) fn check_absent(layout: &Layout, key: Attributes) -> ConditionalWrite {
-    if_absent(layout, Action::Check { key })
+pub fn check_absent(layout: &Layout, key: Attributes) -> ConditionalWrite {
+    if_absent(layout, Operation::Check { key })
 }
 
-fn if_absent(layout: &Layout, action: Action) -> ConditionalWrite {
+fn if_absent(layout: &Layout, action: Operation) -> ConditionalWrite {
     ConditionalWrite {
         action,
         condition: IS_ABSENT.into(),
@@ -27,48 +27,43 @@ fn if_absent(layout: &Layout, action: Action) -> ConditionalWrite {
 }
 
 /// Replaces the row with `item`, its complete next state, if the row is as demanded.
-pub(crate) fn put_at(demand: &Demand<'_>, stamp: &Stamp<'_>, item: Attributes) -> Option<ConditionalWrite> {
+pub fn put_at(demand: &Demand<'_>, commit: &Commit<'_>, item: Attributes) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    expression.demand_that_no_attempt_was_applied(demand, stamp);
-    fenced(expression.write(Action::Put { item })?, demand.names(), stamp.fence)
+    expression.demand_that_no_attempt_was_applied(demand, commit);
+    fenced(expression.write(Operation::Put { item })?, demand.names(), commit.fence)
 }
 
-pub(crate) fn remove_at(key: Attributes, demand: &Demand<'_>, stamp: &Stamp<'_>) -> Option<ConditionalWrite> {
+pub fn remove_at(key: Attributes, demand: &Demand<'_>, commit: &Commit<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    expression.demand_that_no_attempt_was_applied(demand, stamp);
+    expression.demand_that_no_attempt_was_applied(demand, commit);
     expression.demand_life(demand.layout());
-    fenced(expression.write(Action::Delete { key })?, demand.names(), stamp.fence)
+    fenced(expression.write(Operation::Delete { key })?, demand.names(), commit.fence)
 }
 
-pub(crate) fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<ConditionalWrite> {
+pub fn check_at(key: Attributes, demand: &Demand<'_>) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    expression.write(Action::Check { key })
+    expression.write(Operation::Check { key })
 }
 
 /// Applies `diff` to the row, raises its version and stores the id, if the row is as demanded. Adopts a foreign row.
-pub(crate) fn update_at(
-    key: Attributes,
-    demand: &Demand<'_>,
-    stamp: &Stamp<'_>,
-    diff: &Diff,
-) -> Option<ConditionalWrite> {
-    fenced(change(demand, stamp, diff).update(key)?, demand.names(), stamp.fence)
+pub fn update_at(key: Attributes, demand: &Demand<'_>, commit: &Commit<'_>, diff: &Diff) -> Option<ConditionalWrite> {
+    fenced(change(demand, commit, diff).update(key)?, demand.names(), commit.fence)
 }
 
 /// Applies `diff` to the row and makes it a tombstone, if the row is as demanded and live. `purge_at` (epoch seconds)
 /// says when the tombstone may be removed.
-pub(crate) fn bury_at(
+pub fn bury_at(
     key: Attributes,
     demand: &Demand<'_>,
-    stamp: &Stamp<'_>,
+    commit: &Commit<'_>,
     diff: &Diff,
     purge_at: Option<u64>,
 ) -> Option<ConditionalWrite> {
     let names = demand.names();
-    let mut expression = change(demand, stamp, diff);
+    let mut expression = change(demand, commit, diff);
     expression.demand_life(demand.layout());
     if demand.layout().marks_by_version() {
         expression.name("#buried", names.buried);
@@ -83,13 +78,13 @@ pub(crate) fn bury_at(
         let purge = expression.name("#purge", names.purge_at);
         expression.remove(purge);
     }
-    fenced(expression.update(key)?, names, stamp.fence)
+    fenced(expression.update(key)?, names, commit.fence)
 }
 
-fn change(demand: &Demand<'_>, stamp: &Stamp<'_>, diff: &Diff) -> Expression {
+fn change(demand: &Demand<'_>, commit: &Commit<'_>, diff: &Diff) -> Expression {
     let mut expression = Expression::default();
     expression.demand_state(demand);
-    expression.commit_at(demand, stamp);
+    expression.commit_at(demand, commit);
     for (index, (attribute, value)) in diff.set.iter().enumerate() {
         let name = expression.name(format!("#s{index}"), attribute);
         expression.value(format!(":s{index}"), value.clone());
@@ -103,12 +98,7 @@ fn change(demand: &Demand<'_>, stamp: &Stamp<'_>, diff: &Diff) -> Expression {
 }
 
 /// Gives the row another incarnation, if it is still as it was read, and changes nothing beside it.
-pub(crate) fn restamp_at(
-    layout: &Layout,
-    key: Attributes,
-    row: &Row,
-    incarnation: Incarnation,
-) -> Option<ConditionalWrite> {
+pub fn restamp_at(layout: &Layout, key: Attributes, row: &Row, incarnation: Incarnation) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.demand_state(&Demand::of(layout, row));
     expression.value(":new", bytes(incarnation.as_bytes()));
@@ -117,21 +107,21 @@ pub(crate) fn restamp_at(
 }
 
 /// Adopts a row of another program and changes nothing of its value, if it is still as it was read.
-pub(crate) fn adopt_at(layout: &Layout, key: Attributes, row: &Row, stamp: &Stamp<'_>) -> Option<ConditionalWrite> {
+pub fn adopt_at(layout: &Layout, key: Attributes, row: &Row, commit: &Commit<'_>) -> Option<ConditionalWrite> {
     let demand = Demand::of(layout, row);
     let mut expression = Expression::default();
     expression.demand_state(&demand);
-    expression.commit_at(&demand, stamp);
+    expression.commit_at(&demand, commit);
     if row.attributes.contains_key(layout.names.buried) {
         // A mark of a later version must not become that of the row when the version rises.
         let mark = expression.name("#buried", layout.names.buried);
         expression.remove(mark);
     }
-    fenced(expression.update(key)?, &layout.names, stamp.fence)
+    fenced(expression.update(key)?, &layout.names, commit.fence)
 }
 
 /// Removes the tombstone, if it is still as it was read, and if its time has passed at `now` (epoch seconds).
-pub(crate) fn sweep_at(layout: &Layout, key: Attributes, row: &Row, now: u64) -> Option<ConditionalWrite> {
+pub fn sweep_at(layout: &Layout, key: Attributes, row: &Row, now: u64) -> Option<ConditionalWrite> {
     let names = &layout.names;
     let mut expression = Expression::default();
     expression.demand_state(&Demand::of(layout, row));
@@ -145,28 +135,28 @@ pub(crate) fn sweep_at(layout: &Layout, key: Attributes, row: &Row, now: u64) ->
     expression.name("#purge", names.purge_at);
     expression.value(":now", number(now));
     expression.demand("#purge <= :now");
-    expression.write(Action::Delete { key })
+    expression.write(Operation::Delete { key })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Settings;
-    use crate::protocol::row::{Row, first_attributes};
-    use fencepost_core::WriteId;
+    use crate::WriteId;
+    use crate::format::layout::{Deletes, OtherWriters, Regions, Settings};
+    use crate::format::row::{Row, first_attributes};
 
     /// There, other programs may bring back the same state, so that a second copy could follow.
     #[test]
     fn a_put_or_a_removal_demands_that_the_row_does_not_remember_it_where_versions_may_repeat() {
         let ours = Layout { attributes: &["a"], ..Layout::of_key("id") };
-        let any = Layout { settings: Settings::open_to_any(), ..ours };
+        let any = Layout { settings: Settings::of(OtherWriters::Any, Deletes::Remove, Regions::One), ..ours };
         let [id, earlier] = [2, 3].map(|byte| WriteId::from_bytes([byte; 8]));
         for (layout, ids) in [(&ours, 0), (&any, 2)] {
             let made = first_attributes(layout, WriteId::from_bytes([1; 8]));
             let row = Row::read(layout, made.clone()).expect("a row");
-            let stamp = Stamp { id, prune: &[], burn: &[earlier], fence: None };
+            let commit = Commit { id, prune: &[], burn: &[earlier], fence: None };
             let demand = Demand::of(layout, &row);
-            for write in [put_at(&demand, &stamp, made), remove_at(Attributes::new(), &demand, &stamp)] {
+            for write in [put_at(&demand, &commit, made), remove_at(Attributes::new(), &demand, &commit)] {
                 let condition = write.expect("it is short").condition;
                 assert_eq!(condition.matches("attribute_not_exists(#writes.#b").count(), ids, "{condition}");
             }

@@ -1,21 +1,22 @@
 //! Edits, and burns of edits.
 
 use super::demand::{Demand, Expression};
-use super::write::{ConditionalWrite, Stamp, fenced};
-use crate::layout::Layout;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{Row, number};
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValue};
-use fencepost_core::ItemVersion;
-use fencepost_core::WriteId;
-use fencepost_core::{Base, SentWrite};
+use super::write::Returned;
+use super::write::{Commit, ConditionalWrite, fenced};
+use crate::ItemVersion;
+use crate::WriteId;
+use crate::format::AttributeValue;
+use crate::format::item::Attributes;
+use crate::format::layout::Layout;
+use crate::format::row::{Row, number};
+use crate::{Base, SentWrite};
 
 /// A path of names to a value, from the top of the item.
-pub(crate) type Path = Vec<String>;
+pub type Path = Vec<String>;
 
 /// The parts of an edit.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub(crate) struct Clauses {
+pub struct Clauses {
     pub numbers: Vec<AddedNumber>,
     pub set: Vec<(Path, AttributeValue)>,
     pub remove: Vec<Path>,
@@ -28,7 +29,8 @@ pub(crate) struct Clauses {
 
 impl Clauses {
     /// Those that decide whether an item takes the edit. The new values do not, unless they have to differ.
-    pub(crate) fn conditions(&self) -> Clauses {
+    #[must_use]
+    pub fn conditions(&self) -> Clauses {
         let Clauses { numbers, set, remove, demands, is_to_change, .. } = self.clone();
         let (set, remove) = if is_to_change { (set, remove) } else { Default::default() };
         Clauses { numbers, set, remove, stamps: Vec::new(), demands, is_to_change }
@@ -36,7 +38,7 @@ impl Clauses {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) struct AddedNumber {
+pub struct AddedNumber {
     pub path: Path,
     pub by: String,
     pub low: String,
@@ -45,7 +47,7 @@ pub(crate) struct AddedNumber {
 
 /// A demand on the value at a path.
 #[derive(Clone, PartialEq, Debug)]
-pub(crate) enum Demanded {
+pub enum Demanded {
     Equal(AttributeValue),
     AtMostIfThere(AttributeValue),
     There,
@@ -54,15 +56,15 @@ pub(crate) enum Demanded {
 }
 
 /// Edits a live item in the demanded window, and stores the id. Adopts a foreign row. Returns the new row.
-pub(crate) fn edit_within(
+pub fn edit_within(
     key: Attributes,
     demand: &Demand<'_>,
-    stamp: &Stamp<'_>,
+    commit: &Commit<'_>,
     clauses: &Clauses,
 ) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.edit(clauses, demand.layout());
-    expression.demand_window(demand, stamp.id);
+    expression.demand_window(demand, commit.id);
     let layout = demand.layout();
     if layout.marks_by_version() && (demand.is_foreign() || layout.demands_values()) {
         // A mark of a later version must not become that of the row when the version rises.
@@ -72,20 +74,20 @@ pub(crate) fn edit_within(
         }
     }
     if demand.is_foreign() {
-        expression.commit_at(demand, stamp);
+        expression.commit_at(demand, commit);
     } else {
         expression.demand_room(demand);
         expression.raise_version();
         expression.set("#writes.#id = #version");
-        expression.prune(stamp.prune);
-        expression.burn_earlier(demand.names(), stamp.burn);
+        expression.prune(commit.prune);
+        expression.burn_earlier(demand.names(), commit.burn);
     }
-    let write = ConditionalWrite { returning: Some(ReturnValue::AllNew), ..expression.update(key)? };
-    fenced(write, demand.names(), stamp.fence)
+    let write = ConditionalWrite { returning: Some(Returned::AllNew), ..expression.update(key)? };
+    fenced(write, demand.names(), commit.fence)
 }
 
 /// Edits a live item at any version. Leaves no id. So the edit cannot be recognised later.
-pub(crate) fn edit_anywhere(key: Attributes, layout: &Layout, clauses: &Clauses) -> Option<ConditionalWrite> {
+pub fn edit_anywhere(key: Attributes, layout: &Layout, clauses: &Clauses) -> Option<ConditionalWrite> {
     let mut expression = Expression::default();
     expression.edit(clauses, layout);
     // A missing row has no mark of a tombstone either.
@@ -107,7 +109,7 @@ pub(crate) fn edit_anywhere(key: Attributes, layout: &Layout, clauses: &Clauses)
 /// demands an unchanged row.
 ///
 /// `None` also if `known` is not the row of the write, or is older.
-pub(crate) fn burn(
+pub fn burn(
     key: Attributes,
     layout: &Layout,
     sent: &SentWrite,
@@ -141,7 +143,7 @@ pub(crate) fn burn(
             expression.remove("#buried");
         }
     }
-    Some(ConditionalWrite { returning: Some(ReturnValue::AllNew), ..expression.update(key)? })
+    Some(ConditionalWrite { returning: Some(Returned::AllNew), ..expression.update(key)? })
 }
 
 impl Expression {
@@ -166,7 +168,7 @@ impl Expression {
             self.value(format!(":s{index}"), value.clone());
             self.set(format!("{path} = :s{index}"));
             changes.push(format!("attribute_not_exists({path}) OR {path} <> :s{index}"));
-            if value.is_l() {
+            if matches!(value, AttributeValue::L(_)) {
                 // A set stays a set. The row that refuses the list tells its kind.
                 let kinds = ["SS", "NS", "BS"].map(|kind| {
                     self.value(format!(":{kind}"), AttributeValue::S(kind.to_owned()));
@@ -217,11 +219,12 @@ impl Expression {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Settings;
-    use crate::protocol::row::first_attributes;
-    use fencepost_core::Version;
+    use crate::Version;
+    use crate::format::AsKind;
+    use crate::format::layout::Settings;
+    use crate::format::row::first_attributes;
 
-    const LAYOUT: Layout = Layout { settings: Settings::own().edit_window(4), ..Layout::of_key("id") };
+    const LAYOUT: Layout = Layout { settings: Settings { window: 4, ..Settings::own() }, ..Layout::of_key("id") };
 
     fn row(creator: u8, version: u64) -> Row {
         let mut attributes = first_attributes(&LAYOUT, WriteId::from_bytes([creator; 8]));
@@ -236,7 +239,7 @@ mod tests {
             let on = Base::Row { version: at.version, window, incarnation: at.incarnation };
             let sent = SentWrite::new(LAYOUT.rules(), WriteId::from_random(9), None, on);
             let values = burn(Attributes::new(), &LAYOUT, &sent, &[], known)?.values;
-            let version = |name: &str| values[name].as_n().ok()?.parse::<u64>().ok();
+            let version = |name: &str| values[name].as_n()?.parse::<u64>().ok();
             Some((version(":first")?, version(":last")?))
         };
         assert_eq!([window(4, None), window(1, None)], [Some((5, 8)), Some((5, 5))]);

@@ -1,8 +1,8 @@
 //! Writes over an older instance, never over a newer one.
 
-use super::write::{Action, ConditionalWrite};
-use crate::protocol::item::Attributes;
-use aws_sdk_dynamodb::types::ReturnValue;
+use super::write::Returned;
+use super::write::{ConditionalWrite, Operation};
+use crate::format::item::Attributes;
 use std::collections::HashMap;
 
 const IS_OLDER: &str = "attribute_not_exists(#key) OR #order < :order OR (#order = :order AND #name < :name)";
@@ -10,25 +10,25 @@ const IS_NOT_NEWER: &str = "attribute_not_exists(#key) OR #order < :order OR (#o
 const IS_NOT_LATER: &str = "attribute_not_exists(#key) OR #order <= :order";
 
 /// The partition key, the number that orders the instances of a key, and the name of an instance, which decides ties.
-pub(crate) type OrderedBy = [&'static str; 3];
+pub type OrderedBy = [&'static str; 3];
 
 /// Replaces the row with this instance, if there is no row or the row holds an older instance.
-pub(crate) fn put_if_newer(by: OrderedBy, item: Attributes) -> ConditionalWrite {
+pub fn put_if_newer(by: OrderedBy, item: Attributes) -> ConditionalWrite {
     in_order(by, item, IS_OLDER, None)
 }
 
 /// Replaces the row with the tombstone of this instance, if there is no row or the row holds this instance or an older
 /// one. A tombstone without a name stands after every instance with its number. Returns the replaced row.
-pub(crate) fn put_unless_newer(by: OrderedBy, item: Attributes) -> ConditionalWrite {
+pub fn put_unless_newer(by: OrderedBy, item: Attributes) -> ConditionalWrite {
     let condition = if item.contains_key(by[2]) { IS_NOT_NEWER } else { IS_NOT_LATER };
-    in_order(by, item, condition, Some(ReturnValue::AllOld))
+    in_order(by, item, condition, Some(Returned::AllOld))
 }
 
 fn in_order(
     [key, order, name]: OrderedBy,
     item: Attributes,
     condition: &'static str,
-    returning: Option<ReturnValue>,
+    returning: Option<Returned>,
 ) -> ConditionalWrite {
     let mut names = HashMap::from([("#key".to_owned(), key.to_owned())]);
     let mut values = HashMap::new();
@@ -38,5 +38,5 @@ fn in_order(
             values.insert(value.to_owned(), mine.clone());
         }
     }
-    ConditionalWrite { action: Action::Put { item }, condition: condition.into(), names, values, returning }
+    ConditionalWrite { action: Operation::Put { item }, condition: condition.into(), names, values, returning }
 }

@@ -1,19 +1,19 @@
 //! Prepares a write: turns the observed state of a key and the intended change into a request.
 
-use super::room::{Room, room};
-use super::value;
-use crate::error::Failure;
-use crate::layout::{Deletes, Layout};
-use crate::protocol::condition::{self, Action, Clauses, ConditionalWrite, Demand, Stamp};
-use crate::protocol::item::{Attributes, Diff};
-use crate::protocol::row::{self, Row, check_size, size_of_item};
-use fencepost_core::WriteId;
-use fencepost_core::is_soon;
-use fencepost_core::{Base, SentWrite};
-use fencepost_core::{ItemVersion, Version};
+use crate::WriteId;
+use crate::condition::{self, Clauses, Commit, ConditionalWrite, Demand, Operation};
+use crate::edit::{Room, room};
+use crate::format::Unwritable;
+use crate::format::item::{Attributes, Diff};
+use crate::format::layout::{Deletes, Layout};
+use crate::format::row::{self, Row, check_size, size_of_item};
+use crate::format::value;
+use crate::is_soon;
+use crate::{Base, SentWrite};
+use crate::{ItemVersion, Version};
 use std::time::{Duration, SystemTime};
 
-pub(crate) enum Write<'a> {
+pub enum Write<'a> {
     Create(Attributes),
     Revive(&'a Row, Attributes),
     Update(&'a Row, Diff),
@@ -27,7 +27,7 @@ pub(crate) enum Write<'a> {
 }
 
 /// A write in the form sent, with its description for the judge.
-pub(crate) struct Prepared {
+pub struct Prepared {
     pub request: ConditionalWrite,
     pub sent: SentWrite,
     /// Whether the version may be made up by a client.
@@ -35,7 +35,7 @@ pub(crate) struct Prepared {
 }
 
 impl Write<'_> {
-    pub(crate) fn row(&self) -> Option<ItemVersion> {
+    pub fn row(&self) -> Option<ItemVersion> {
         match self {
             Write::Create(_) => None,
             Write::Revive(row, _) | Write::Update(row, ..) | Write::EditAt(row, _) => Some(row.at),
@@ -49,25 +49,25 @@ impl<'a> Write<'a> {
     /// is kept for the `retention`, from `now` on.
     ///
     /// # Errors
-    /// [`Failure::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
-    pub(crate) fn prepare(
+    /// [`Unwritable::Fenced`]: the observed row has seen a higher token. Acquire the lease again.
+    pub fn prepare(
         self,
         layout: &'a Layout,
         key: &Attributes,
-        stamp: Stamp<'_>,
+        commit: Commit<'_>,
         now: SystemTime,
         retention: Duration,
-    ) -> Result<Prepared, Failure> {
+    ) -> Result<Prepared, Unwritable> {
         let row = match &self {
             Write::Create(_) => None,
             Write::Revive(row, _) | Write::Update(row, _) | Write::EditAt(row, _) => {
-                row.check_fence(stamp.fence)?;
+                row.check_fence(commit.fence)?;
                 check_room(layout, row.at)?;
                 Some(*row)
             }
             Write::Edit(at, row, _) => {
                 check_room(layout, *at)?;
-                row.map_or(Ok(()), |row| row.check_fence(stamp.fence))?;
+                row.map_or(Ok(()), |row| row.check_fence(commit.fence))?;
                 *row
             }
             Write::Delete(at, row) => {
@@ -75,22 +75,22 @@ impl<'a> Write<'a> {
                 *row
             }
         };
-        let prune = row.map(|row| prunable(layout, row, stamp.id, stamp.burn)).unwrap_or_default();
-        let stamp = &Stamp { prune: &prune, ..stamp };
+        let prune = row.map(|row| prunable(layout, row, commit.id, commit.burn)).unwrap_or_default();
+        let commit = &Commit { prune: &prune, ..commit };
         let demand_of = |at, row: Option<&'a Row>| match row {
             Some(row) => Some(Demand::of(layout, row)),
             None => Demand::at(layout, at),
         };
         let is_named_by_client = matches!(self, Write::Delete(..));
         let (request, on) = match self {
-            Write::Create(item) => (create(layout, item, key, stamp)?, Base::NoRow(first_version(layout))),
+            Write::Create(item) => (create(layout, item, key, commit)?, Base::NoRow(first_version(layout))),
             Write::Revive(row, item) => {
                 let change = Diff::between(&leftovers(layout, row), item);
-                (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
+                (change_row(layout, row, change, key, commit)?, Demand::of(layout, row).base())
             }
             Write::Update(row, mut change) => {
                 value::keep_all_sets(&row.attributes, &mut change)?;
-                (change_row(layout, row, change, key, stamp)?, Demand::of(layout, row).base())
+                (change_row(layout, row, change, key, commit)?, Demand::of(layout, row).base())
             }
             Write::Edit(at, row, clauses) => {
                 let demand = demand_of(at, row).ok_or_else(too_long_edit)?;
@@ -98,24 +98,24 @@ impl<'a> Write<'a> {
                     Room::InWindow => demand.in_window(),
                     Room::AtItsVersion | Room::Unknown => demand,
                 };
-                let edit = |stamp: &Stamp<'_>| condition::edit_within(key.clone(), &demand, stamp, clauses);
+                let edit = |commit: &Commit<'_>| condition::edit_within(key.clone(), &demand, commit, clauses);
                 // Forgetting ids is optional.
-                let write = edit(stamp).or_else(|| edit(&Stamp { prune: &[], ..*stamp }));
+                let write = edit(commit).or_else(|| edit(&Commit { prune: &[], ..*commit }));
                 (write.ok_or_else(too_long_edit)?, demand.base())
             }
             Write::EditAt(row, clauses) => {
                 room(layout, Some(row), clauses)?;
                 let demand = Demand::of(layout, row);
-                let write = condition::edit_within(key.clone(), &demand, stamp, clauses);
+                let write = condition::edit_within(key.clone(), &demand, commit, clauses);
                 (write.ok_or_else(too_long_edit)?, demand.base())
             }
             Write::Delete(at, row) => {
                 let demand = demand_of(at, row).ok_or_else(too_long)?;
-                (delete(layout, &demand, key, stamp, now + retention)?, demand.base())
+                (delete(layout, &demand, key, commit, now + retention)?, demand.base())
             }
         };
-        let mut sent = SentWrite::new(layout.rules(), stamp.id, stamp.fence, on);
-        if let (Base::NoRow(_), Action::Put { item }, Some(ends)) = (on, &request.action, layout.expires_at) {
+        let mut sent = SentWrite::new(layout.rules(), commit.id, commit.fence, on);
+        if let (Base::NoRow(_), Operation::Put { item }, Some(ends)) = (on, &request.action, layout.expires_at) {
             // TTL may remove the row before a later send meets the key, so another row proves nothing.
             sent.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), now);
         }
@@ -123,20 +123,20 @@ impl<'a> Write<'a> {
     }
 }
 
-pub(crate) fn first_version(layout: &Layout) -> Version {
+pub fn first_version(layout: &Layout) -> Version {
     Version::new(layout.first_version).unwrap_or(Version::ABSENT.next())
 }
 
 /// Checks that a write can raise the version of the row. A row with a version too high would be unreadable.
-pub(crate) fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Failure> {
+pub fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Unwritable> {
     if at.version.has_room_for(layout.window) {
         return Ok(());
     }
     let reason = format!("{} is so close to 2^53 - 1 that it cannot rise", layout.names.version);
-    Err(Failure::CorruptItem { reason })
+    Err(Unwritable::CorruptItem { reason })
 }
 
-pub(crate) fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
+pub fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
     row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
 }
 
@@ -144,12 +144,12 @@ fn create(
     layout: &Layout,
     mut item: Attributes,
     key: &Attributes,
-    stamp: &Stamp<'_>,
-) -> Result<ConditionalWrite, Failure> {
+    commit: &Commit<'_>,
+) -> Result<ConditionalWrite, Unwritable> {
     item.extend(key.clone());
     check_size(size_of_item(&layout.names, &item), 0)?;
-    item.extend(row::first_attributes(layout, stamp.id));
-    condition::fenced(condition::put_if_absent(layout, item), &layout.names, stamp.fence).ok_or_else(too_long)
+    item.extend(row::first_attributes(layout, commit.id));
+    condition::fenced(condition::put_if_absent(layout, item), &layout.names, commit.fence).ok_or_else(too_long)
 }
 
 /// Changes these attributes of the value. Leaves all others alone. The row is live afterwards.
@@ -158,8 +158,8 @@ fn change_row(
     row: &Row,
     mut diff: Diff,
     key: &Attributes,
-    stamp: &Stamp<'_>,
-) -> Result<ConditionalWrite, Failure> {
+    commit: &Commit<'_>,
+) -> Result<ConditionalWrite, Unwritable> {
     let names = &layout.names;
     // A mark of another version must not become that of the row. Under another name, the time of a foreign row is not ours.
     let is_ours = !row.at.incarnation.is_foreign() || layout.marks_by_time();
@@ -168,11 +168,11 @@ fn change_row(
     diff.remove.extend(marks.map(|&name| name.to_owned()));
     check_size(size_of_item(names, diff.applied(&row.attributes)), row.bytes)?;
     let demand = Demand::of(layout, row);
-    let write = condition::update_at(key.clone(), &demand, stamp, &diff).or_else(|| {
+    let write = condition::update_at(key.clone(), &demand, commit, &diff).or_else(|| {
         let mut item = row.attributes.clone();
         diff.apply(&mut item);
-        row::advance(names, &mut item, row.at, stamp.id, stamp.prune, stamp.burn);
-        condition::put_at(&demand, stamp, item)
+        row::advance(names, &mut item, row.at, commit.id, commit.prune, commit.burn);
+        condition::put_at(&demand, commit, item)
     });
     write.ok_or_else(too_long)
 }
@@ -181,11 +181,11 @@ fn delete(
     layout: &Layout,
     demand: &Demand<'_>,
     key: &Attributes,
-    stamp: &Stamp<'_>,
+    commit: &Commit<'_>,
     purge_at: SystemTime,
-) -> Result<ConditionalWrite, Failure> {
+) -> Result<ConditionalWrite, Unwritable> {
     if layout.deletes == Deletes::Remove {
-        return condition::remove_at(key.clone(), demand, stamp).ok_or_else(too_long);
+        return condition::remove_at(key.clone(), demand, commit).ok_or_else(too_long);
     }
     let purge_at = row::end_of_tombstone(layout, purge_at);
     // If values have a TTL attribute of their own, TTL looks at no other attribute. So the tombstone needs it too.
@@ -195,18 +195,18 @@ fn delete(
     }
     let removed = layout.attributes.iter().filter(|name| !diff.set.contains_key(**name));
     diff.remove = removed.map(|&name| name.to_owned()).collect();
-    let bury = |stamp: &Stamp<'_>| condition::bury_at(key.clone(), demand, stamp, &diff, purge_at);
+    let bury = |commit: &Commit<'_>| condition::bury_at(key.clone(), demand, commit, &diff, purge_at);
     // Forgetting ids is optional.
-    bury(stamp).or_else(|| bury(&Stamp { prune: &[], ..*stamp })).ok_or_else(too_long)
+    bury(commit).or_else(|| bury(&Commit { prune: &[], ..*commit })).ok_or_else(too_long)
 }
 
 /// The error for a delete with too many attributes. Any other write too long for an update is sent as a whole item.
-fn too_long() -> Failure {
-    Failure::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
+fn too_long() -> Unwritable {
+    Unwritable::InvalidRecord { reason: "its Record declares more attributes than one request can name".to_owned() }
 }
 
-fn too_long_edit() -> Failure {
-    Failure::InvalidRecord { reason: "the edit names too many attributes".to_owned() }
+fn too_long_edit() -> Unwritable {
+    Unwritable::InvalidRecord { reason: "the edit names too many attributes".to_owned() }
 }
 
 /// The attributes of a tombstone beside the key and those of this crate. None may come back to life.
@@ -220,7 +220,7 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_sdk_dynamodb::types::AttributeValue;
+    use crate::format::AttributeValue;
     use std::time::UNIX_EPOCH;
 
     /// The boundary of the size of an expression lies among these numbers of attributes.
@@ -234,8 +234,8 @@ mod tests {
             let layout = Layout { attributes: &names[..count], ..Layout::of_key("id") };
             let row = Row::read(&layout, row::first_attributes(&layout, old)).expect("a row");
             let is_sent = |prune: &[WriteId]| {
-                let stamp = Stamp { id, prune, burn: &[], fence: None };
-                delete(&layout, &Demand::of(&layout, &row), &key, &stamp, UNIX_EPOCH).is_ok()
+                let commit = Commit { id, prune, burn: &[], fence: None };
+                delete(&layout, &Demand::of(&layout, &row), &key, &commit, UNIX_EPOCH).is_ok()
             };
             let fits = is_sent(&[]);
             assert_eq!(is_sent(&[old; 8]), fits, "{count} attributes");

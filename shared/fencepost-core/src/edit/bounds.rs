@@ -1,7 +1,7 @@
 //! [`Bounds`]: the demands of an add on its number.
 
-use crate::number::{Number, compare};
-use crate::protocol::condition::AddedNumber;
+use crate::condition::AddedNumber;
+use crate::format::number::{Number, compare};
 use std::cmp::Ordering;
 use std::ops::{RangeFrom, RangeFull, RangeInclusive};
 
@@ -59,6 +59,11 @@ impl From<RangeFull> for Bounds {
 pub(super) fn before(result: i64, by: i128) -> Option<i128> {
     let before = i128::from(result).checked_sub(by)?;
     (before.unsigned_abs() < 10_u128.pow(38)).then_some(before)
+}
+
+/// The number of a text, if it is whole.
+pub(super) fn whole(text: &str) -> Option<i128> {
+    Number::parse(text)?.to_whole()
 }
 
 pub(super) fn negative(number: &Number) -> String {

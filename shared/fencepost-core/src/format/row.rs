@@ -1,15 +1,15 @@
 //! The attributes of this crate beside those of the caller, and [`Row`], which reads them.
 
-use crate::error::Failure;
-use crate::layout::{Deletes, Layout, Settings};
-use crate::names::Names;
-use crate::protocol::item::{Attributes, digest, size_of_attributes};
-use aws_sdk_dynamodb::primitives::Blob;
-use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost_core::epoch_seconds;
-use fencepost_core::{Incarnation, ItemVersion, Version};
-use fencepost_core::{Memory, Trace, WriteId};
-use fencepost_core::{SeenRow, is_fenced};
+use crate::epoch_seconds;
+use crate::format::AsKind;
+use crate::format::AttributeValue;
+use crate::format::Unwritable;
+use crate::format::item::{Attributes, digest, size_of_attributes};
+use crate::format::layout::{Deletes, Layout, Settings};
+use crate::format::names::Names;
+use crate::{Incarnation, ItemVersion, Version};
+use crate::{Memory, Trace, WriteId};
+use crate::{SeenRow, is_fenced};
 use std::collections::HashMap;
 use std::time::SystemTime;
 
@@ -17,7 +17,7 @@ use std::time::SystemTime;
 ///
 /// A *foreign* row was written by another program, and was not adopted yet: it has no incarnation and no memory.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub struct Row {
     pub at: ItemVersion,
     /// Whether the row has a version. Only a foreign row may have none, and is then at version 0.
     pub has_version: bool,
@@ -31,14 +31,14 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub(crate) fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Failure> {
+    pub fn read(layout: &Layout, attributes: Attributes) -> Result<Self, Unwritable> {
         match Self::read_without_values(layout, &attributes) {
             Ok(row) => Ok(Row { bytes: size_of_item(&layout.names, &attributes), attributes, ..row }),
             Err(failure) => Err(naming_the_key(layout, &attributes, failure)),
         }
     }
 
-    fn read_without_values(layout: &Layout, attributes: &Attributes) -> Result<Self, Failure> {
+    fn read_without_values(layout: &Layout, attributes: &Attributes) -> Result<Self, Unwritable> {
         let names = &layout.names;
         let SeenRow { version, incarnation, memory, fence, .. } =
             seen(layout, attributes).ok_or_else(|| corrupt_version(names, attributes))?;
@@ -51,7 +51,7 @@ impl Row {
             let has_mark = layout.marks_by_version() && attributes.contains_key(names.buried);
             let mark = if has_mark { names.buried } else { names.purge_at };
             let reason = format!("it has {mark}, which marks a tombstone here, but no {}", names.incarnation);
-            return Err(Failure::CorruptItem { reason });
+            return Err(Unwritable::CorruptItem { reason });
         }
         if attributes.contains_key(names.fence) && fence.is_none() {
             return Err(malformed(names.fence));
@@ -62,18 +62,18 @@ impl Row {
         Ok(Row { at, has_version, is_tombstone, purge_at, fence, memory, bytes: 0, attributes: Attributes::new() })
     }
 
-    pub(crate) fn check_fence(&self, token: Option<u64>) -> Result<(), Failure> {
-        if is_fenced(self.fence, token) { Err(Failure::Fenced) } else { Ok(()) }
+    pub fn check_fence(&self, token: Option<u64>) -> Result<(), Unwritable> {
+        if is_fenced(self.fence, token) { Err(Unwritable::Fenced) } else { Ok(()) }
     }
 }
 
 /// Names the row that is corrupt by its key, which each row in an answer has.
-pub(crate) fn naming_the_key(layout: &Layout, attributes: &Attributes, failure: Failure) -> Failure {
+pub fn naming_the_key(layout: &Layout, attributes: &Attributes, failure: Unwritable) -> Unwritable {
     let names = [Some(layout.partition_key), layout.sort_key].into_iter().flatten();
     let key: Vec<_> = names.filter_map(|name| Some(format!("{name} {:?}", attributes.get(name)?))).collect();
     match failure {
-        Failure::CorruptItem { reason } => {
-            Failure::CorruptItem { reason: format!("{reason} (the row with the key {})", key.join(", ")) }
+        Unwritable::CorruptItem { reason } => {
+            Unwritable::CorruptItem { reason: format!("{reason} (the row with the key {})", key.join(", ")) }
         }
         failure => failure,
     }
@@ -83,7 +83,7 @@ pub(crate) fn naming_the_key(layout: &Layout, attributes: &Attributes, failure: 
 ///
 /// The mark of a tombstone is the version made by the delete. Another program raises the version with its write, which
 /// brings the row back to life. Without other writers, the time of a tombstone is mark enough.
-pub(crate) fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Version) -> Result<bool, Failure> {
+pub fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Version) -> Result<bool, Unwritable> {
     let Names { buried, purge_at, .. } = layout.names;
     match attributes.get(buried).filter(|_| layout.marks_by_version()) {
         Some(value) => Ok(read_number(value).ok_or_else(|| malformed(buried))? == version.get()),
@@ -92,12 +92,12 @@ pub(crate) fn is_tombstone(layout: &Layout, attributes: &Attributes, version: Ve
 }
 
 /// The time after which the row may be removed, in epoch seconds. `None` if it has none.
-pub(crate) fn purge_at(names: &Names, attributes: &Attributes) -> Result<Option<u64>, Failure> {
+pub fn purge_at(names: &Names, attributes: &Attributes) -> Result<Option<u64>, Unwritable> {
     let Some(value) = attributes.get(names.purge_at) else { return Ok(None) };
     read_number(value).map(Some).ok_or_else(|| malformed(names.purge_at))
 }
 
-pub(crate) fn tombstone(layout: &Layout, key: &Attributes, id: WriteId, purge_at: SystemTime) -> Attributes {
+pub fn tombstone(layout: &Layout, key: &Attributes, id: WriteId, purge_at: SystemTime) -> Attributes {
     let mut item = key.clone();
     item.extend(first_attributes(layout, id));
     if layout.marks_by_version() {
@@ -111,7 +111,7 @@ pub(crate) fn tombstone(layout: &Layout, key: &Attributes, id: WriteId, purge_at
 }
 
 /// When a tombstone may be removed, in epoch seconds. `None` if it is kept for ever.
-pub(crate) fn end_of_tombstone(layout: &Layout, purge_at: SystemTime) -> Option<u64> {
+pub fn end_of_tombstone(layout: &Layout, purge_at: SystemTime) -> Option<u64> {
     (layout.deletes != Deletes::Keep).then(|| epoch_seconds(purge_at))
 }
 
@@ -123,11 +123,11 @@ fn ends_at(layout: &Layout, attributes: &Attributes, version: Version) -> Option
     time(name).or_else(|| time(layout.expires_at))
 }
 
-fn malformed(name: &str) -> Failure {
-    Failure::CorruptItem { reason: format!("{name} is malformed, so this crate did not write it") }
+fn malformed(name: &str) -> Unwritable {
+    Unwritable::CorruptItem { reason: format!("{name} is malformed, so this crate did not write it") }
 }
 
-fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
+fn corrupt_version(names: &Names, attributes: &Attributes) -> Unwritable {
     let Names { version, incarnation, .. } = names;
     let reason = match (attributes.get(*version), attributes.get(*incarnation)) {
         (Some(number), _) if read_version(number).is_none() => {
@@ -136,22 +136,22 @@ fn corrupt_version(names: &Names, attributes: &Attributes) -> Failure {
         (_, Some(bytes)) if read_id(bytes).is_none() => format!("{incarnation} does not have 8 bytes"),
         _ => format!("it has {incarnation} but no {version} of 1 or more"),
     };
-    Failure::CorruptItem { reason }
+    Unwritable::CorruptItem { reason }
 }
 
 /// The error for a row with an unreadable memory.
-fn corrupt_memory(names: &Names, attributes: &Attributes) -> Failure {
+fn corrupt_memory(names: &Names, attributes: &Attributes) -> Unwritable {
     let Names { writes, incarnation, .. } = names;
     let reason = match attributes.get(*writes) {
         Some(_) if !attributes.contains_key(*incarnation) => format!("it has {writes} but no {incarnation}"),
         Some(_) => format!("{writes} is malformed, so this crate did not write it"),
         None => format!("it has {incarnation} but no {writes}"),
     };
-    Failure::CorruptItem { reason }
+    Unwritable::CorruptItem { reason }
 }
 
 /// Reads the parts of a row used by the judge. `None` if the version or the incarnation cannot be read.
-pub(crate) fn seen(layout: &Layout, attributes: &Attributes) -> Option<SeenRow> {
+pub fn seen(layout: &Layout, attributes: &Attributes) -> Option<SeenRow> {
     let names = &layout.names;
     let version = attributes.get(names.version).map_or(Some(Version::ABSENT), read_version)?;
     let fence = attributes.get(names.fence).and_then(read_number);
@@ -167,8 +167,8 @@ pub(crate) fn seen(layout: &Layout, attributes: &Attributes) -> Option<SeenRow> 
     (version != Version::ABSENT).then_some(SeenRow { version, incarnation, memory, fence, ends_at })
 }
 
-pub(crate) fn read_number(value: &AttributeValue) -> Option<u64> {
-    value.as_n().ok()?.parse().ok()
+pub fn read_number(value: &AttributeValue) -> Option<u64> {
+    value.as_n()?.parse().ok()
 }
 
 fn read_version(value: &AttributeValue) -> Option<Version> {
@@ -176,34 +176,34 @@ fn read_version(value: &AttributeValue) -> Option<Version> {
 }
 
 fn read_id(value: &AttributeValue) -> Option<[u8; 8]> {
-    value.as_b().ok()?.as_ref().try_into().ok()
+    value.as_b()?.as_slice().try_into().ok()
 }
 
 fn read_memory(value: &AttributeValue) -> Option<Memory> {
-    let traces = value.as_m().ok()?;
+    let traces = value.as_m()?;
     traces.iter().map(|(name, version)| Some((WriteId::from_name(name)?, read_trace(version)?))).collect()
 }
 
 fn read_trace(value: &AttributeValue) -> Option<Trace> {
-    let number: i64 = value.as_n().ok()?.parse().ok()?;
+    let number: i64 = value.as_n()?.parse().ok()?;
     let version = Version::new(number.unsigned_abs())?;
     Some(if number < 0 { Trace::Burned(version) } else { Trace::Applied(version) })
 }
 
-pub(crate) fn number(value: u64) -> AttributeValue {
+pub fn number(value: u64) -> AttributeValue {
     AttributeValue::N(value.to_string())
 }
 
-pub(crate) fn bytes(value: &[u8]) -> AttributeValue {
-    AttributeValue::B(Blob::new(value))
+pub fn bytes(value: &[u8]) -> AttributeValue {
+    AttributeValue::B(Vec::from(value))
 }
 
-pub(crate) fn first_memory(id: WriteId, before: u64) -> AttributeValue {
+pub fn first_memory(id: WriteId, before: u64) -> AttributeValue {
     AttributeValue::M(HashMap::from([(id.name(), number(before))]))
 }
 
 /// The attributes of this crate in a row created by the write `id` on a free key.
-pub(crate) fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
+pub fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
     let Settings { names, first_version, .. } = &layout.settings;
     HashMap::from([
         (names.version.to_owned(), number(*first_version)),
@@ -214,7 +214,7 @@ pub(crate) fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
 
 /// Updates the attributes of this crate in a whole item about to replace the row: raises the version, stores the id in
 /// the memory, removes the ids in `prune` from it, and leaves those in `burn` as burned. Adopts a foreign row.
-pub(crate) fn advance(
+pub fn advance(
     names: &Names,
     item: &mut Attributes,
     at: ItemVersion,
@@ -236,22 +236,19 @@ pub(crate) fn advance(
 
 /// The largest item ever sent: the 400 KB of `DynamoDB` less room for the attributes of this crate. So every created
 /// item can also be changed and deleted.
-pub(crate) const MAX_ITEM: usize = 400 * 1024 - 4096;
+pub const MAX_ITEM: usize = 400 * 1024 - 4096;
 
 /// The size of an item in bytes, without the attributes of this crate.
-pub(crate) fn size_of_item<'a>(
-    names: &Names,
-    item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>,
-) -> usize {
+pub fn size_of_item<'a>(names: &Names, item: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
     let ours = names.all();
     size_of_attributes(item.into_iter().filter(|(name, _)| !ours.contains(&name.as_str())))
 }
 
 /// Refuses an item that would have too many bytes, before anything is sent. `before` are those that it has now: an item
 /// that is too large already may become smaller.
-pub(crate) fn check_size(bytes: usize, before: usize) -> Result<(), Failure> {
+pub fn check_size(bytes: usize, before: usize) -> Result<(), Unwritable> {
     if bytes > MAX_ITEM.max(before) {
-        return Err(Failure::TooLarge { bytes, limit: MAX_ITEM });
+        return Err(Unwritable::TooLarge { bytes, limit: MAX_ITEM });
     }
     Ok(())
 }
@@ -259,10 +256,11 @@ pub(crate) fn check_size(bytes: usize, before: usize) -> Result<(), Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::layout::{OtherWriters, Regions};
 
     const SHARED: Layout = Layout {
         attributes: &["a"],
-        settings: Settings::without_ttl().shared_with_versioned_writers().swept(),
+        settings: Settings::of(OtherWriters::Versioned, Deletes::Sweep, Regions::One),
         ..Layout::of_key("id")
     };
 
@@ -303,7 +301,8 @@ mod tests {
         // Where TTL removes tombstones, their time is the mark. Under another name, a time was never one.
         let expires = Layout { settings: Settings::own(), ..SHARED };
         assert!(with(&expires, &[("_purgeAt", 9)]) && !with(&expires, &[("_version", 5), ("_buried", 5)]));
-        let renamed = Layout { settings: SHARED.settings.names(Names::DEFAULT.purge_at("ttl")), ..SHARED };
+        let renamed =
+            Layout { settings: Settings { names: Names::DEFAULT.purge_at("ttl"), ..SHARED.settings }, ..SHARED };
         assert!(!with(&renamed, &[("ttl", 9)]) && !with(&renamed, &[("_purgeAt", 9)]));
     }
 
@@ -318,7 +317,7 @@ mod tests {
         ] {
             let attributes = marks.iter().map(|(name, value)| ((*name).to_owned(), number(*value))).collect();
             match Row::read(&layout, attributes) {
-                Err(Failure::CorruptItem { reason }) => {
+                Err(Unwritable::CorruptItem { reason }) => {
                     assert!(reason.starts_with(&format!("it has {named},")), "{marks:?}: {reason}");
                 }
                 other => panic!("{marks:?}: {other:?}"),
@@ -330,7 +329,7 @@ mod tests {
     fn a_new_row_remembers_that_its_create_was_applied_before_its_first_version() {
         let id = WriteId::from_bytes([7; 8]);
         for first_version in [1, 4] {
-            let layout = Layout { settings: SHARED.settings.first_version(first_version), ..SHARED };
+            let layout = Layout { settings: Settings { first_version, ..SHARED.settings }, ..SHARED };
             let row = Row::read(&layout, first_attributes(&layout, id)).expect("a row");
             assert_eq!(row.at.version.get(), first_version);
             let before = Version::new(first_version - 1).expect("a version");
@@ -364,7 +363,7 @@ mod tests {
             item.insert("a".to_owned(), AttributeValue::S("x".repeat(bytes - "a".len())));
             match check_size(size_of_item(&SHARED.names, &item), 0) {
                 Ok(()) => assert!(is_sent, "{bytes}"),
-                Err(Failure::TooLarge { bytes: counted, limit: 405_504 }) => {
+                Err(Unwritable::TooLarge { bytes: counted, limit: 405_504 }) => {
                     assert_eq!((counted, is_sent), (bytes, false));
                 }
                 Err(other) => panic!("{other}"),

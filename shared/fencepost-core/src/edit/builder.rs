@@ -1,11 +1,10 @@
 //! [`Edit`]: a change that needs no version, so that many writers do not conflict.
 
-use super::bounds::{Bounds, negative};
-use super::value;
-use crate::number::{Number, compare};
-use crate::protocol::condition::{AddedNumber, Clauses, Demanded};
-use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost_core::{ItemVersion, Versioned};
+use super::bounds::{Bounds, negative, whole};
+use crate::condition::{AddedNumber, Clauses, Demanded};
+use crate::format::number::{Number, compare};
+use crate::format::{AttributeValue, value};
+use crate::version::ItemVersion;
 use serde::Serialize;
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
@@ -14,11 +13,12 @@ use std::ops::RangeInclusive;
 /// removes them.
 ///
 /// An edit changes each value once: two clauses that write the same value, or a map and its member, are refused as
-/// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
+/// `Failure::InvalidRecord`.
 ///
 /// An edit demands no exact version. So edits of one item do not conflict with each other.
 ///
 /// ```
+/// # extern crate fencepost_core as fencepost;
 /// use fencepost::Edit;
 ///
 /// // Takes 3 from the stock, but never below 0. The status follows from the new stock.
@@ -37,12 +37,12 @@ use std::ops::RangeInclusive;
 ///
 /// The field calls an add within bounds *escrow* (O'Neil 1986) or a *bounded counter*. Sums are those of `DynamoDB`: exact
 /// up to 38 significant digits. If the numbers of an item may need more digits, use
-/// [`Table::update_with_retry`](crate::Table::update_with_retry).
+/// `Table::update_with_retry`.
 #[derive(Clone, Default, Debug)]
 pub struct Edit {
     pub(super) clauses: Clauses,
     pub(super) bands: Vec<Bands>,
-    seen: Option<ItemVersion>,
+    pub(super) seen: Option<ItemVersion>,
     pub(super) invalid: Option<String>,
 }
 
@@ -82,15 +82,6 @@ impl From<Vec<String>> for AttributePath {
     fn from(names: Vec<String>) -> Self {
         AttributePath(names)
     }
-}
-
-/// An applied edit.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Edited<T> {
-    /// The version made by the edit.
-    pub at: ItemVersion,
-    /// The item as the answer shows it. It may show later changes too. `None` if it was deleted.
-    pub item: Option<Versioned<T>>,
 }
 
 impl Edit {
@@ -215,7 +206,7 @@ impl Edit {
     }
 
     /// Demands at most this value at `path`, or none. Numbers are compared as numbers, texts and bytes byte by byte. Other
-    /// values have no order: the edit then fails with [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
+    /// values have no order: the edit then fails with `Failure::InvalidRecord`.
     #[must_use]
     pub fn only_if_at_most(self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
         self.demand_value(path, value, Demanded::AtMostIfThere)
@@ -261,19 +252,16 @@ impl Edit {
 
     /// Names a state in which the item was seen. The edit then needs no read. It does not know which old write ids the item
     /// may forget. So where the item has more than 32 beyond
-    /// [`remembered_writes`](crate::Settings::remembered_writes), it is refused once, and removes some with one more write.
+    /// `Settings::remembered_writes`, it is refused once, and removes some with one more write.
     #[must_use]
     pub fn seen(mut self, at: ItemVersion) -> Self {
         self.seen = Some(at);
         self
     }
 
-    pub(super) fn adds(&self) -> bool {
-        !self.clauses.numbers.is_empty()
-    }
-
-    pub(super) fn seen_at(&self) -> Option<ItemVersion> {
-        self.seen
+    /// The whole amount that is added to this number.
+    pub(super) fn number(&self, number: usize) -> Option<i128> {
+        whole(&self.clauses.numbers[number].by)
     }
 
     fn encode(&mut self, path: &[String], value: &impl Serialize) -> Option<AttributeValue> {

@@ -1,12 +1,13 @@
 //! [`room`]: whether an item has room for an edit, although the edit demands no version.
 
-use super::stand::{value_at, whole};
-use crate::error::Failure;
-use crate::layout::Layout;
-use crate::protocol::condition::Clauses;
-use crate::protocol::item::{Attributes, LONGEST_NUMBER, size_of};
-use crate::protocol::row::{MAX_ITEM, Row, check_size};
-use aws_sdk_dynamodb::types::AttributeValue;
+use super::bounds::whole;
+use crate::condition::Clauses;
+use crate::format::AsKind;
+use crate::format::AttributeValue;
+use crate::format::Unwritable;
+use crate::format::item::{Attributes, LONGEST_NUMBER, size_of, value_at};
+use crate::format::layout::Layout;
+use crate::format::row::{MAX_ITEM, Row, check_size};
 
 /// The part of the 4 KB beside the largest item that this crate does not need for its own attributes. An edit of an item
 /// that was not seen may use it.
@@ -14,7 +15,7 @@ const SPARE: usize = 2560;
 
 /// The room of an item for an edit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Room {
+pub enum Room {
     /// There is room for as many such edits as fit into the window. Several clients may send theirs at once.
     InWindow,
     /// There is room for this edit. Another one beside it may be too much, so it demands the version of the row.
@@ -26,8 +27,8 @@ pub(crate) enum Room {
 /// The room of an item for an edit, by the row that was seen last.
 ///
 /// # Errors
-/// [`Failure::TooLarge`]: the edit would make this row too large.
-pub(crate) fn room(layout: &Layout, row: Option<&Row>, clauses: &Clauses) -> Result<Room, Failure> {
+/// [`Unwritable::TooLarge`]: the edit would make this row too large.
+pub fn room(layout: &Layout, row: Option<&Row>, clauses: &Clauses) -> Result<Room, Unwritable> {
     let unseen = Attributes::new();
     let (bytes, item) = row.map_or((MAX_ITEM - SPARE, &unseen), |row| (row.bytes, &row.attributes));
     let (added, removed) = growth(clauses, item);
@@ -45,7 +46,7 @@ pub(crate) fn room(layout: &Layout, row: Option<&Row>, clauses: &Clauses) -> Res
 
 /// The sum of two whole numbers.
 fn sum(number: &AttributeValue, by: &str) -> Option<AttributeValue> {
-    Some(AttributeValue::N(whole(number.as_n().ok()?)?.checked_add(whole(by)?)?.to_string()))
+    Some(AttributeValue::N(whole(number.as_n()?)?.checked_add(whole(by)?)?.to_string()))
 }
 
 /// The bytes that an edit adds to this item, and those that it removes. An attribute that is not in `item` counts as new.
@@ -74,13 +75,17 @@ fn growth(clauses: &Clauses, item: &Attributes) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Settings;
-    use crate::protocol::row;
-    use crate::table::Edit;
-    use fencepost_core::WriteId;
+    use crate::WriteId;
+    use crate::edit::Edit;
+    use crate::edit::Resolve;
+    use crate::format::layout::Settings;
+    use crate::format::row;
 
-    const LAYOUT: Layout =
-        Layout { attributes: &["text", "n"], settings: Settings::own().edit_window(4), ..Layout::of_key("id") };
+    const LAYOUT: Layout = Layout {
+        attributes: &["text", "n"],
+        settings: Settings { window: 4, ..Settings::own() },
+        ..Layout::of_key("id")
+    };
 
     fn text(bytes: usize) -> String {
         "x".repeat(bytes)
@@ -101,7 +106,7 @@ mod tests {
     fn an_edit_has_a_window_where_a_window_of_such_edits_has_room_and_is_refused_where_it_alone_has_none() {
         let room_of = |row: Option<&Row>, edit: &Edit| {
             let clauses = edit.resolve(&LAYOUT, row.map(|row| &row.attributes)).expect("valid");
-            room(&LAYOUT, row, &clauses).map_err(|failure| matches!(failure, Failure::TooLarge { .. }))
+            room(&LAYOUT, row, &clauses).map_err(|failure| matches!(failure, Unwritable::TooLarge { .. }))
         };
         let grown = |bytes: usize, by: usize| Edit::set("text", &text(bytes - "text".len() - "n".len() - 3 + by));
         let least = MAX_ITEM - 4 * 10;

@@ -6,21 +6,31 @@
 /// programs that use this crate on one table must use the same names.
 ///
 /// ```
+/// # extern crate fencepost_core as fencepost;
 /// use fencepost::Names;
 ///
 /// /// A table of `PynamoDB`, whose version attribute is `version`.
 /// const NAMES: Names = Names::DEFAULT.version("version");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
 pub struct Names {
-    pub(crate) version: &'static str,
-    pub(crate) incarnation: &'static str,
-    pub(crate) writes: &'static str,
-    pub(crate) purge_at: &'static str,
-    pub(crate) buried: &'static str,
-    pub(crate) fence: &'static str,
-    pub(crate) given: &'static str,
-    pub(crate) served: &'static str,
+    /// The version: a whole number that rises with each write.
+    pub version: &'static str,
+    /// Which row of its key this is: 8 bytes.
+    pub incarnation: &'static str,
+    /// The memory: a map with the ids of recent writes.
+    pub writes: &'static str,
+    /// The end of a tombstone, in epoch seconds.
+    pub purge_at: &'static str,
+    /// The mark of a tombstone: the version that the delete made.
+    pub buried: &'static str,
+    /// The highest fencing token of all writes that had one.
+    pub fence: &'static str,
+    /// The number of tickets that writers in a crowd have taken.
+    pub given: &'static str,
+    /// The last ticket whose writer has committed.
+    pub served: &'static str,
 }
 
 impl Names {
@@ -54,7 +64,7 @@ impl Names {
         Names { writes: name, ..self }
     }
 
-    /// Renames the end of a tombstone, in epoch seconds. With [`Settings::own`](crate::Settings::own), it is the TTL attribute of the table. Values must not have this attribute: if they do, name it [`EXPIRES_AT`](crate::Record::EXPIRES_AT).
+    /// Renames the end of a tombstone, in epoch seconds. With `Settings::own`, it is the TTL attribute of the table. Values must not have this attribute: if they do, name it `Record::EXPIRES_AT`.
     #[must_use]
     pub const fn purge_at(self, name: &'static str) -> Self {
         Names { purge_at: name, ..self }
@@ -85,7 +95,7 @@ impl Names {
     }
 
     /// All of them. A value must not have these attributes.
-    pub(crate) const fn all(&self) -> [&'static str; 8] {
+    pub const fn all(&self) -> [&'static str; 8] {
         let Names { version, incarnation, writes, purge_at, buried, fence, given, served } = *self;
         [version, incarnation, writes, purge_at, buried, fence, given, served]
     }

@@ -1,6 +1,7 @@
 //! [`Attributes`]: an item as attributes, its size, and the difference between two items.
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use crate::format::AsKind;
+use crate::format::AttributeValue;
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -25,49 +26,51 @@ impl Diff {
         Diff { set: set.collect(), remove }
     }
 
-    pub(crate) fn applied<'a>(
-        &'a self,
-        item: &'a Attributes,
-    ) -> impl Iterator<Item = (&'a String, &'a AttributeValue)> {
+    pub fn applied<'a>(&'a self, item: &'a Attributes) -> impl Iterator<Item = (&'a String, &'a AttributeValue)> {
         let stays = |name: &String| !self.remove.contains(name) && !self.set.contains_key(name);
         item.iter().filter(move |(name, _)| stays(name)).chain(&self.set)
     }
 
     /// Changes a whole item in the same way as the update expression.
-    pub(crate) fn apply(&self, item: &mut Attributes) {
+    pub fn apply(&self, item: &mut Attributes) {
         item.retain(|name, _| !self.remove.contains(name));
         item.extend(self.set.iter().map(|(name, value)| (name.clone(), value.clone())));
     }
 }
 
-pub(crate) fn size_of_attributes<'a>(attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
+/// The value at a path of names.
+pub fn value_at<'a>(item: &'a Attributes, path: &[String]) -> Option<&'a AttributeValue> {
+    let (first, rest) = path.split_first()?;
+    rest.iter().try_fold(item.get(first)?, |value, name| value.as_m()?.get(name))
+}
+
+pub fn size_of_attributes<'a>(attributes: impl IntoIterator<Item = (&'a String, &'a AttributeValue)>) -> usize {
     attributes.into_iter().map(|(name, value)| name.len() + size_of(value)).sum()
 }
 
 /// The most bytes of a number.
-pub(crate) const LONGEST_NUMBER: usize = 21;
+pub const LONGEST_NUMBER: usize = 21;
 
 /// The size of a value in bytes. Rounded up where the AWS documentation says "approximately".
 ///
 /// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
-pub(crate) fn size_of(value: &AttributeValue) -> usize {
+pub fn size_of(value: &AttributeValue) -> usize {
     let number = |text: &str| text.len().div_ceil(2).min(19) + 2;
     match value {
         AttributeValue::S(text) => text.len(),
         AttributeValue::N(text) => number(text),
-        AttributeValue::B(bytes) => bytes.as_ref().len(),
+        AttributeValue::B(bytes) => bytes.len(),
         AttributeValue::L(list) => 3 + list.iter().map(|value| 1 + size_of(value)).sum::<usize>(),
         AttributeValue::M(map) => 3 + map.iter().map(|(name, value)| 1 + name.len() + size_of(value)).sum::<usize>(),
         AttributeValue::Ss(set) => set.iter().map(String::len).sum(),
         AttributeValue::Ns(set) => set.iter().map(|text| number(text)).sum(),
-        AttributeValue::Bs(set) => set.iter().map(|bytes| bytes.as_ref().len()).sum(),
-        // Bool, Null, and types from a later SDK, which this crate does not store.
-        _ => 1,
+        AttributeValue::Bs(set) => set.iter().map(Vec::len).sum(),
+        AttributeValue::Bool(_) | AttributeValue::Null(_) => 1,
     }
 }
 
 /// A digest of the attributes with these names, the same only for the same values. Missing differs from every value.
-pub(crate) fn digest(attributes: &Attributes, names: &[&str]) -> [u8; 16] {
+pub fn digest(attributes: &Attributes, names: &[&str]) -> [u8; 16] {
     let mut names = names.to_vec();
     names.sort_unstable();
     let mut hash = Sha256::new();
@@ -88,7 +91,7 @@ fn add_value(hash: &mut Sha256, value: &AttributeValue) {
     match value {
         AttributeValue::S(text) => add_text(hash, b'S', text.as_bytes()),
         AttributeValue::N(number) => add_text(hash, b'N', number.as_bytes()),
-        AttributeValue::B(bytes) => add_text(hash, b'B', bytes.as_ref()),
+        AttributeValue::B(bytes) => add_text(hash, b'B', bytes),
         AttributeValue::Bool(is) => add_text(hash, b'Z', &[u8::from(*is)]),
         AttributeValue::L(list) => {
             add_text(hash, b'L', &list.len().to_be_bytes());
@@ -106,9 +109,8 @@ fn add_value(hash: &mut Sha256, value: &AttributeValue) {
         // The members of a set have no order.
         AttributeValue::Ss(set) => add_set(hash, b's', set.iter().map(String::as_bytes)),
         AttributeValue::Ns(set) => add_set(hash, b'n', set.iter().map(String::as_bytes)),
-        AttributeValue::Bs(set) => add_set(hash, b'b', set.iter().map(AsRef::as_ref)),
-        // Null, and types from a later SDK, which this crate does not store.
-        _ => add_text(hash, b'0', &[]),
+        AttributeValue::Bs(set) => add_set(hash, b'b', set.iter().map(Vec::as_slice)),
+        AttributeValue::Null(_) => add_text(hash, b'0', &[]),
     }
 }
 
@@ -130,7 +132,6 @@ fn add_text(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_sdk_dynamodb::primitives::Blob;
 
     fn of(value: AttributeValue) -> [u8; 16] {
         digest(&Attributes::from([("a".to_owned(), value)]), &["a"])
@@ -156,7 +157,7 @@ mod tests {
         use AttributeValue as V;
         let text = |text: &str| V::S(text.to_owned());
         let set = |members: &[&str]| V::Ss(members.iter().map(|&member| member.to_owned()).collect());
-        let bytes = |bytes: &[u8]| Blob::new(bytes);
+        let bytes = |bytes: &[u8]| Vec::from(bytes);
         let all = [
             of(text("1")),
             of(text("2")),
@@ -193,7 +194,7 @@ mod tests {
         use AttributeValue as V;
         let text = |text: &str| V::S(text.to_owned());
         let number = |number: &str| V::N(number.to_owned());
-        let bytes = |count| Blob::new(vec![0; count]);
+        let bytes = |count| vec![0; count];
         for (value, size) in [
             (text(""), 0),
             (text("üü"), 4),

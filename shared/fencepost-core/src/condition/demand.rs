@@ -1,14 +1,14 @@
 //! [`Demand`]: the state of a row that a write demands. [`Expression`]: the text that demands it.
 
-use super::write::{Action, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Stamp};
-use crate::layout::Layout;
-use crate::names::Names;
-use crate::protocol::item::Attributes;
-use crate::protocol::row::{Row, bytes, first_memory, number};
-use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost_core::Base;
-use fencepost_core::ItemVersion;
-use fencepost_core::{UNSEEN_IDS, WriteId};
+use super::write::{Commit, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Operation};
+use crate::Base;
+use crate::ItemVersion;
+use crate::format::AttributeValue;
+use crate::format::item::Attributes;
+use crate::format::layout::Layout;
+use crate::format::names::Names;
+use crate::format::row::{Row, bytes, first_memory, number};
+use crate::{UNSEEN_IDS, WriteId};
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use std::fmt::Write as _;
 /// A row of this crate is told by its incarnation. A foreign row is told by having none. Where versions may repeat, every
 /// attribute of the value is demanded too.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Demand<'a> {
+pub struct Demand<'a> {
     layout: &'a Layout,
     at: ItemVersion,
     /// The number of versions, from `at` on.
@@ -31,24 +31,25 @@ pub(crate) struct Demand<'a> {
 }
 
 impl<'a> Demand<'a> {
-    pub(crate) fn of(layout: &'a Layout, row: &'a Row) -> Self {
+    pub fn of(layout: &'a Layout, row: &'a Row) -> Self {
         let values = layout.demands_values().then_some(&row.attributes);
         Demand { layout, at: row.at, window: 1, has_version: row.has_version, values, has_seen_memory: true }
     }
 
     /// The row at this version, which a client named. `None` if a write to the row has to know more of it.
-    pub(crate) fn at(layout: &'a Layout, at: ItemVersion) -> Option<Self> {
+    pub fn at(layout: &'a Layout, at: ItemVersion) -> Option<Self> {
         let is_enough = !at.incarnation.is_foreign() && !layout.demands_values();
         is_enough.then_some(Demand { layout, at, window: 1, has_version: true, values: None, has_seen_memory: false })
     }
 
     /// The same row, at any version in the window of adds. A foreign row and demanded values have no window.
-    pub(crate) fn in_window(self) -> Self {
+    #[must_use]
+    pub fn in_window(self) -> Self {
         let is_exact = self.is_foreign() || self.values.is_some();
         Demand { window: if is_exact { 1 } else { self.layout.window }, ..self }
     }
 
-    pub(crate) fn base(&self) -> Base {
+    pub fn base(&self) -> Base {
         Base::Row { version: self.at.version, window: self.window, incarnation: self.at.incarnation }
     }
 
@@ -201,7 +202,7 @@ impl Expression {
     }
 
     /// Raises the version of a row in a known state by one, and stores the id. Adopts a foreign row.
-    pub(super) fn commit_at(&mut self, demand: &Demand<'_>, stamp: &Stamp<'_>) {
+    pub(super) fn commit_at(&mut self, demand: &Demand<'_>, commit: &Commit<'_>) {
         let names = demand.names();
         let at = demand.at.version;
         self.name("#version", names.version);
@@ -209,19 +210,19 @@ impl Expression {
         self.value(":next", number(at.next().get()));
         if demand.is_foreign() {
             self.name("#incarnation", names.incarnation);
-            self.value(":id", bytes(stamp.id.as_bytes()));
-            self.value(":writes", first_memory(stamp.id, at.get()));
+            self.value(":id", bytes(commit.id.as_bytes()));
+            self.value(":writes", first_memory(commit.id, at.get()));
             self.set("#version = :next, #incarnation = :id, #writes = :writes");
         } else {
-            self.name("#id", &stamp.id.name());
+            self.name("#id", &commit.id.name());
             self.set("#version = :next, #writes.#id = :at");
             if demand.values.is_some() {
                 // The version may come back, together with the values. A burned write must not be applied then.
                 self.demand("attribute_not_exists(#writes.#id)");
             }
         }
-        self.prune(stamp.prune);
-        self.burn_earlier(demand.names(), stamp.burn);
+        self.prune(commit.prune);
+        self.burn_earlier(demand.names(), commit.burn);
     }
 
     /// Demands a row without a memory of earlier attempts of the same change, and leaves these attempts as burned.
@@ -249,9 +250,9 @@ impl Expression {
     }
 
     /// Demands that the row remembers neither the write nor an earlier attempt, where the demanded state may come back.
-    pub(super) fn demand_that_no_attempt_was_applied(&mut self, demand: &Demand<'_>, stamp: &Stamp<'_>) {
+    pub(super) fn demand_that_no_attempt_was_applied(&mut self, demand: &Demand<'_>, commit: &Commit<'_>) {
         if demand.layout.demands_values() {
-            let ids: Vec<_> = [stamp.id].iter().chain(stamp.burn).copied().collect();
+            let ids: Vec<_> = [commit.id].iter().chain(commit.burn).copied().collect();
             self.demand_unremembered(demand.names(), &ids);
         }
     }
@@ -269,29 +270,29 @@ impl Expression {
             let _ = write!(text, " REMOVE {}", self.remove.join(", "));
         }
         let fits = text.len() <= MAX_EXPRESSION;
-        fits.then(|| self.write(Action::Update { key, expression: text }))?
+        fits.then(|| self.write(Operation::Update { key, expression: text }))?
     }
 
-    pub(super) fn write(self, action: Action) -> Option<ConditionalWrite> {
+    pub(super) fn write(self, action: Operation) -> Option<ConditionalWrite> {
         let condition = self.conditions.join(" AND ");
         let fits = condition.len() <= MAX_EXPRESSION && self.names.values().all(|name| name.len() <= MAX_NAME);
         let (names, values) = (self.names, self.values);
-        fits.then(|| ConditionalWrite { action, condition: Cow::Owned(condition), names, values, returning: None })
+        fits.then_some(ConditionalWrite { action, condition: Cow::Owned(condition), names, values, returning: None })
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::layout::Settings;
-    use crate::protocol::row::first_attributes;
+    use crate::format::layout::{Deletes, OtherWriters, Regions, Settings};
+    use crate::format::row::first_attributes;
 
     #[test]
     fn a_row_has_a_window_if_it_is_ours_and_its_version_says_all() {
         let ours = Layout { settings: Settings::own(), attributes: &["a"], ..Layout::of_key("id") };
-        let swept = Settings::without_ttl().shared_with_versioned_writers().swept();
+        let swept = Settings::of(OtherWriters::Versioned, Deletes::Sweep, Regions::One);
         let shared = Layout { settings: swept, ..ours };
-        let any = Layout { settings: Settings::open_to_any(), ..ours };
+        let any = Layout { settings: Settings::of(OtherWriters::Any, Deletes::Remove, Regions::One), ..ours };
         let made = first_attributes(&ours, WriteId::from_bytes([7; 8]));
         let foreign = Attributes::from([("a".to_owned(), number(1)), ("_version".to_owned(), number(5))]);
         for (layout, row, expected) in
@@ -311,7 +312,7 @@ mod tests {
             let mut expression = Expression::default();
             expression.demand("x".repeat(condition));
             expression.name("#n", &"n".repeat(name));
-            expression.write(Action::Check { key: Attributes::new() }).is_some()
+            expression.write(Operation::Check { key: Attributes::new() }).is_some()
         };
         assert!(is_written(4096, 255));
         assert!(!is_written(4097, 255) && !is_written(4096, 256));
