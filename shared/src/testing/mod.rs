@@ -17,7 +17,6 @@ use fencepost_core::Names;
 use fencepost_core::RetryPolicy;
 use fencepost_core::Step;
 use fencepost_core::Versioned;
-use fencepost_core::edit::Resolve;
 use fencepost_core::format::item::Attributes;
 use std::time::{Duration, SystemTime};
 
