@@ -5,7 +5,7 @@ use crate::state::{Applied, End, Held, Kind, Known, Run, Said, Scene, World};
 use crate::table::{Does, LeaseRow, OrderKey, Row, Stored, Write, version};
 use fencepost_core::lease::{AfterAcquire, StoredLease, judge_acquire, judge_renewal};
 use fencepost_core::{
-    Base, ItemVersion, Plan, Role, SentWrite, Step, TableRules, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
+    Base, ItemVersion, Plan, Role, SentWrite, Step, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
 };
 use std::time::{Duration, SystemTime};
 
@@ -114,8 +114,7 @@ impl Scene {
             _ => Role::Repeats,
         };
         let is_named_by_client = matches!(kind, Kind::Delete | Kind::DeleteAtVersion);
-        let values_may_end = self.rules.values_may_end && !self.lacks("values-end");
-        Step { row: write.row, role, rules: TableRules { values_may_end, ..self.rules }, is_named_by_client }
+        Step { row: write.row, role, rules: self.rules, is_named_by_client }
     }
 
     fn sent(&self, id: WriteId, fence: Option<u64>, on: Base) -> SentWrite {
@@ -123,7 +122,8 @@ impl Scene {
         // Without this rule, the row is said to remember for ever.
         let remembered = if self.lacks("forgotten-is-unknown") { 99 } else { sent.remembered };
         let rows_may_vanish = sent.rows_may_vanish && !self.lacks("no-tombstone-where-rows-vanish");
-        SentWrite { remembered, rows_may_vanish, ..sent }
+        let values_may_end = sent.values_may_end && !self.lacks("values-end");
+        SentWrite { remembered, rows_may_vanish, values_may_end, ..sent }
     }
 
     /// A write with the id of the attempt. `seen` is the row whose old ids it removes.

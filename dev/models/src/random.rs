@@ -88,9 +88,8 @@ fn scene(seed: u64) -> (Scene, Dice) {
     let values_may_end = !is_beside && dice.below(6) == 0;
     let rules = TableRules { values_may_end, ..base.rules };
     let mut budget = base.budget;
-    // docs/models.md says what does not hold where a value ends soon after a copy of its create was applied.
-    if values_may_end && !calls.iter().any(|kind| kind.is_transaction()) {
-        (budget.removals, budget.rejections) = (2, 0);
+    if values_may_end {
+        budget.removals = 2;
     }
     (Scene { rules, budget, seed: Some(seed), ..base }, dice)
 }

@@ -667,9 +667,10 @@ impl Change {
         let id = self.attempts.id;
         match (follows, pending) {
             (After::Landed(version), _) => {
-                let at = refused.first_write().map(|sent| made(&sent, version));
-                let id = refused.first_write().map_or(id, |sent| sent.id);
-                return self.tell(Told::Applied { id, at });
+                let sent = refused.first_write();
+                // The version is that of the row that showed it, which of several steps may be any.
+                let at = sent.filter(|_| refused.plan.steps.len() == 1).map(|sent| made(&sent, version));
+                return self.tell(Told::Applied { id: sent.map_or(id, |sent| sent.id), at });
             }
             (After::NotApplied, _) => {}
             (_, Some(cause)) => return self.fail(Fault::Unknown(cause)),
@@ -840,6 +841,6 @@ const fn at_last(is_pending: bool) -> Facts {
 /// rows show whether an earlier copy was.
 fn after_loss(refused: &Refused, seen: &[(usize, Option<SeenRow>)]) -> Verdict {
     let row_of = |row: usize| seen.iter().find(|(of, _)| *of == row).and_then(|(_, seen)| seen.clone());
-    let writes = refused.plan.steps.iter().filter_map(|step| Some((step.judged_write()?, row_of(step.row))));
+    let writes = refused.plan.steps.iter().filter_map(|step| Some((step.write()?, row_of(step.row))));
     judge_after_loss(writes)
 }

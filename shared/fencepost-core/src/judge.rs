@@ -32,6 +32,9 @@ pub struct SentWrite {
     pub rows_may_vanish: bool,
     /// Whether versions of its table may repeat. Then only an id proves anything.
     pub versions_may_repeat: bool,
+    /// Whether values of its table may end. A create may have been applied, and its value ended and removed since. So
+    /// neither another row nor a free key proves anything about a copy of it.
+    pub values_may_end: bool,
 }
 
 impl SentWrite {
@@ -43,8 +46,13 @@ impl SentWrite {
     /// A write to a row of a table with these rules.
     #[must_use]
     pub fn new(rules: TableRules, id: WriteId, fence: Option<u64>, on: Base) -> Self {
-        let TableRules { remembered, rows_may_vanish, versions_may_repeat, values_may_end: _ } = rules;
-        SentWrite { id, on, remembered, fence, rows_may_vanish, versions_may_repeat }
+        let TableRules { remembered, rows_may_vanish, versions_may_repeat, values_may_end } = rules;
+        SentWrite { id, on, remembered, fence, rows_may_vanish, versions_may_repeat, values_may_end }
+    }
+
+    /// Whether the row that it has left may be gone, so that what is there now says nothing about it.
+    pub(crate) fn may_be_gone(&self) -> bool {
+        self.rows_may_vanish || self.values_may_end
     }
 
     /// Whether the row or its memory may vanish soon after the write was applied, and the proof with it.
@@ -142,7 +150,7 @@ impl Verdict {
 ///
 /// The verdict is exact if every writer raises the version by one or more, if a row keeps the ids of others for R
 /// commits or loses its incarnation with them, and if no late copy of a create makes a removed row again. Where that may
-/// be, `rows_may_vanish` is set, and a lower version proves nothing. The argument: the write is applied only at a version `c` with `v <= c < v + W`. Its id then stands in the memory until
+/// be, `rows_may_vanish` or `values_may_end` is set, and a lower version proves nothing. The argument: the write is applied only at a version `c` with `v <= c < v + W`. Its id then stands in the memory until
 /// the row is at least at `c + R`. So on a row at `w < v + R`, a missing id proves that the write was not applied. At
 /// `w >= v + W`, it never will be.
 #[must_use]
@@ -153,7 +161,7 @@ pub fn judge(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
         Base::NoRow(version) if is_mine => Verdict::Landed(version),
         // The row in the way of a create does not vanish while a copy of the create can still arrive, because deletes
         // leave tombstones. Where they do not, the create may have been applied before this row, or may still be.
-        Base::NoRow(_) if write.rows_may_vanish => Verdict::Unproved,
+        Base::NoRow(_) if write.may_be_gone() => Verdict::Unproved,
         Base::NoRow(_) => Verdict::NeverApplied,
         Base::Row { version, incarnation, .. } if incarnation.is_foreign() => {
             // The memory shows the adoption until it is pruned; the incarnation shows it for the life of the row.
@@ -180,7 +188,7 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
         Verdict::Unproved
     } else if w < v {
         // Where rows may vanish, a late copy of a create makes the same row again, at its first version.
-        if write.rows_may_vanish { Verdict::Unproved } else { Verdict::Corrupt }
+        if write.may_be_gone() { Verdict::Unproved } else { Verdict::Corrupt }
     } else if w < v + window {
         // A copy still on its way meets the higher token too.
         if row.refuses(write.fence) { Verdict::NeverApplied } else { Verdict::Open }
@@ -195,7 +203,7 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
 pub fn judge_without_copies(write: &SentWrite, seen: Option<&SeenRow>) -> Verdict {
     match (judge(write, seen), write.on, seen) {
         (Verdict::Open, ..) => Verdict::NeverApplied,
-        (_, Base::NoRow(_), None) if !write.rows_may_vanish => Verdict::NeverApplied,
+        (_, Base::NoRow(_), None) if !write.may_be_gone() => Verdict::NeverApplied,
         (verdict, ..) => verdict,
     }
 }
@@ -225,7 +233,15 @@ pub(crate) mod tests {
 
     pub(crate) fn write(id: WriteId, at: u64, window: u64) -> SentWrite {
         let on = Base::Row { version: version(at), window, incarnation: ROW };
-        SentWrite { id, on, remembered: R, fence: None, rows_may_vanish: false, versions_may_repeat: false }
+        SentWrite {
+            id,
+            on,
+            remembered: R,
+            fence: None,
+            rows_may_vanish: false,
+            versions_may_repeat: false,
+            values_may_end: false,
+        }
     }
 
     pub(crate) fn create(id: WriteId) -> SentWrite {

@@ -54,14 +54,6 @@ impl Step {
     pub fn write(&self) -> Option<SentWrite> {
         if let Role::Writes(sent) = self.role { Some(sent) } else { None }
     }
-
-    /// The write as it is judged. A create may have been applied, and its value ended and removed since. So neither
-    /// another row nor a free key proves anything about a pending send of it.
-    #[must_use]
-    pub fn judged_write(&self) -> Option<SentWrite> {
-        let sent = self.write()?;
-        Some(SentWrite { rows_may_vanish: sent.rows_may_vanish || self.rules.values_may_end, ..sent })
-    }
 }
 
 /// What a refusal shows at the key of a step.
@@ -123,9 +115,7 @@ impl RefusedStep<'_> {
     }
 
     pub fn burn_helps(&self) -> bool {
-        self.step
-            .judged_write()
-            .is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen()))))
+        self.write().is_some_and(|sent| burn_helps(&sent, self.is_shown().then(|| judge(&sent, self.seen()))))
     }
 
     pub fn is_lease_lost(&self) -> bool {
@@ -157,7 +147,7 @@ impl RefusedStep<'_> {
 /// Checks and plain adds leave no id and prove nothing. Their rows may have moved on before or after.
 pub(crate) fn judge_refusal(steps: &[RefusedStep<'_>], now: SystemTime) -> Verdict {
     judge_steps(steps.iter().filter(|step| step.is_shown()).filter_map(|step| {
-        Some(match judge_one(&step.step.judged_write()?, step.seen(), now) {
+        Some(match judge_one(&step.write()?, step.seen(), now) {
             (Verdict::Corrupt, is_soon) if step.step.is_named_by_client => (Verdict::Unproved, is_soon),
             judged => judged,
         })

@@ -79,8 +79,8 @@ pub fn is_in_window(sent: &SentWrite, at: ItemVersion) -> bool {
 #[must_use]
 pub fn can_be_burned(sent: &SentWrite) -> bool {
     match sent.on {
-        // Another program may remove the tombstone while a copy is still on its way.
-        Base::NoRow(_) => !sent.rows_may_vanish,
+        // Another program may remove the tombstone while a copy is still on its way, and a free key may have had the row.
+        Base::NoRow(_) => !sent.may_be_gone(),
         Base::Row { incarnation, .. } => !incarnation.is_foreign(),
     }
 }

@@ -98,6 +98,7 @@ fn role(input: &mut Input, ours: WriteId) -> Role {
             fence: input.flag().then(|| input.number()),
             rows_may_vanish: input.below(8) == 7,
             versions_may_repeat: input.below(8) == 7,
+            values_may_end: input.below(8) == 7,
         }),
     }
 }

@@ -202,6 +202,7 @@ fn check_write<T: Made>(before: &ReadRow<T>, after: &ReadRow<T>, value: &T, by: 
         fence: None,
         rows_may_vanish: false,
         versions_may_repeat: false,
+        values_may_end: false,
     };
     let seen = fencepost::testing::SeenRow {
         version: after.at.version,
