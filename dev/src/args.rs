@@ -15,7 +15,7 @@ pub const HELP: &str = "\
 Runs every function of this workspace on this machine, on an embedded DynamoDB.
 
 Usage: cargo dev [options]
-       cargo dev bench      measures size, start, memory, latency and contention, and prints Markdown tables
+       cargo dev bench      measures what contention costs, and prints Markdown tables
 
   --port N           where the functions answer (default 9000)
   --watch            serve the functions with `cargo lambda watch` (cargo-lambda 1.9 or newer), as processes, and pick

@@ -1,18 +1,14 @@
 //! Rows of another program: read, and adopted by the first change, whichever it is. Creates on keys that other programs use
-//! too.
+//! too, and such rows as steps of a transaction.
 
 use super::world::{
-    Account, Alone, KEY, Kept, Removed, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted,
-    client_that_loses_the_first, deposit, engine, foreign, foreign_save, foreign_update, get, key, name_of, number,
-    put, row, set, update, with_foreign,
+    Account, Alone, KEY, Removed, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, deposit, engine,
+    foreign, foreign_update, get, key, name_of, number, put, row, set, update, with_foreign,
 };
 use crate::harness::engine::{Engine, is_read};
-use fencepost::http::{CreateRequest, Items};
+use aws_sdk_dynamodb::Client;
 use fencepost::testing::edit_or_update;
-use fencepost::{
-    Edit, Error, Exists, Failure, IdempotencyClaim, Incarnation, NotEdited, Store, Table, UpdateError, Version,
-    VersionError, Versioned,
-};
+use fencepost::{Edit, Error, Exists, Failure, NotEdited, Reads, Store, Table, UpdateError, Version, VersionError};
 use serde_json::{Value, json};
 
 /// The versions in a row of another program: none yet, 0 and any other.
@@ -152,86 +148,6 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
     assert_eq!((engine.take_counts(), row(&engine)), ((3, 0), foreign(50, Some(7))));
 }
 
-/// A row without a version is another state than one at version 0: another program has written it in between.
-#[tokio::test]
-async fn an_adopting_write_is_refused_where_a_version_has_come_or_gone_and_is_decided_again() {
-    for [before, after] in [[None, Some(0)], [Some(0), None], [Some(7), Some(8)], [Some(7), None]] {
-        for changed in [true, false] {
-            let engine = with_foreign(before);
-            let table = accounts::<Shared>(&engine);
-            let decided = std::cell::Cell::new(0);
-            let decide = |account: &Account<Shared>| {
-                if decided.replace(decided.get() + 1) == 0 {
-                    put(&engine, &foreign(if changed { 60 } else { 50 }, after));
-                }
-                deposit(7)(account)
-            };
-            let updated = table.update_with_retry(&key(), decide).await.expect("an account");
-            assert_eq!((decided.get(), engine.take_counts()), (2, (1, 2)), "{before:?} {after:?}");
-            let balance = if changed { 67 } else { 57 };
-            assert_eq!((updated.value, updated.at.version.get()), (account(balance), after.unwrap_or(0) + 1));
-            assert_eq!(row(&engine), adopted(&engine, after, foreign(balance, None)));
-        }
-    }
-}
-
-/// The other program has read the row before. Only the version can refuse its update.
-#[tokio::test]
-async fn an_adoption_raises_the_version_so_that_an_update_decided_before_it_is_refused() {
-    for at in [0, 7] {
-        let engine = with_foreign(Some(at));
-        update(&accounts::<Shared>(&engine), 7).await.expect("an account");
-        let late = json!({
-            "TableName": TABLE,
-            "Key": {KEY: {"S": "a-1"}},
-            "UpdateExpression": "SET balance = :stale, #v = :next",
-            "ConditionExpression": "#v = :at",
-            "ExpressionAttributeNames": {"#v": "version"},
-            "ExpressionAttributeValues": {":stale": number(51), ":next": number(at + 1), ":at": number(at)},
-        });
-        let (status, answer) = engine.answer("UpdateItem", late.to_string().as_bytes());
-        assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
-        assert_eq!(row(&engine)["balance"], number(57));
-    }
-}
-
-/// Two adoptions of one state: only the condition on the incarnation stands in the way of the second, where the other
-/// program has brought the version back.
-#[tokio::test]
-async fn an_adopting_write_is_refused_by_an_adopted_row_even_at_the_same_version() {
-    let engine = with_foreign(Some(7));
-    let table = accounts::<Shared>(&engine);
-    let decided = std::cell::Cell::new(0);
-    let mut theirs = foreign(80, Some(7));
-    theirs["_incarnation"] = json!({"B": "AAAAAAAAAAA="});
-    theirs["_writes"] = json!({"M": {"AAAAAAAAAAA": number(6)}});
-    let decide = |account: &Account<Shared>| {
-        if decided.replace(decided.get() + 1) == 0 {
-            put(&engine, &theirs);
-        }
-        deposit(7)(account)
-    };
-    let updated = table.update_with_retry(&key(), decide).await.expect("an account");
-    assert_eq!((updated.value.balance, decided.get()), (87, 2));
-    assert_eq!(updated.at.incarnation, Incarnation::from_bytes([0; 8]), "the row stays theirs");
-}
-
-/// The write to a row without a version demands only the absence of attributes. A key without a row fulfils this too.
-#[tokio::test]
-async fn an_adopting_write_does_not_make_a_row_that_is_gone() {
-    for at in VERSIONS {
-        let engine = with_foreign(at);
-        let table = accounts::<Shared>(&engine);
-        let gone = |account: &Account<Shared>| {
-            super::world::remove(&engine);
-            deposit(7)(account)
-        };
-        let updated = table.update_with_retry(&key(), gone).await.expect_err("it is gone");
-        assert!(matches!(updated, UpdateError::NotFound), "{updated:?}");
-        assert_eq!((row(&engine), engine.take_counts()), (Value::Null, (1, 1)), "{at:?}");
-    }
-}
-
 #[tokio::test]
 async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more() {
     let engine = engine();
@@ -328,39 +244,6 @@ async fn each_conflict_with_another_program_costs_one_more_write_and_no_read() {
     }
 }
 
-/// The memory of the row forgets the adoption after some commits. Its incarnation never does.
-#[tokio::test(start_paused = true)]
-async fn a_lost_adoption_is_recognised_by_the_incarnation_after_the_row_has_forgotten_its_write() {
-    for change in [Change::Update, Change::Add] {
-        let engine = with_foreign(Some(7));
-        let client = client_that_loses_the_first(&engine, true, |engine| {
-            set(engine, &[("version", number(40)), ("_writes", json!({"M": {}}))]);
-        });
-        let table: Table<Account<Shared>> = Store::new(&client).table(TABLE);
-        assert_eq!(self::change(&engine, &table, change).await.get(), 8, "{change:?}");
-        assert_eq!(row(&engine)["balance"], number(57), "{change:?}");
-    }
-}
-
-/// Another writer may have written the row. Its state at the time of the lost answer proves nothing.
-#[tokio::test(start_paused = true)]
-async fn a_lost_adoption_is_unknown_after_a_save_of_another_program_and_known_after_its_update() {
-    for applied in [true, false] {
-        for saved in [true, false] {
-            let engine = with_foreign(Some(7));
-            let client = client_that_loses_the_first(&engine, applied, move |engine| {
-                if saved { foreign_save(engine, 10) } else { foreign_update(engine, 10) }
-            });
-            let table: Table<Account<Shared>> = Store::new(&client).table(TABLE);
-            let updated = update(&table, 7).await;
-            let is_unknown = matches!(updated, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. })));
-            // An update that keeps the traces of an adoption proves it. Without traces, nothing is proved.
-            assert_eq!(is_unknown, saved || !applied, "{applied} {saved}: {updated:?}");
-            assert_eq!(row(&engine)["balance"], number(if applied { 67 } else { 60 }), "{applied} {saved}");
-        }
-    }
-}
-
 #[tokio::test]
 async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item() {
     for at in VERSIONS {
@@ -374,83 +257,87 @@ async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item
     }
 }
 
-/// Creates an account through a client with a lost first send.
-async fn created<S: Setup>(
-    applied: bool,
-    meanwhile: fn(&Engine),
-) -> (Engine, Result<Versioned<Account<S>>, Error<Exists<Account<S>>>>) {
-    let engine = engine();
-    let table: Table<Account<S>> = Store::new(&client_that_loses_the_first(&engine, applied, meanwhile)).table(TABLE);
-    let created = table.create(&key(), &account(1)).await;
-    (engine, created)
+/// The step of a transaction on the account. Beside it, the transaction creates another account.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Step {
+    Update,
+    Delete,
+    Check,
+    /// An add in a transaction in which the other step remembers.
+    BareAdd,
+    /// An add in a transaction without another step.
+    AnchorAdd,
 }
 
-fn takes_the_key(engine: &Engine) {
-    put(engine, &foreign(50, Some(1)));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lost_create_is_recognised_also_after_an_update_of_another_program() {
-    let nothing: fn(&Engine) = |_| {};
-    for (applied, meanwhile) in [(true, nothing), (false, nothing), (true, |engine| foreign_update(engine, 10))] {
-        let (engine, created) = created::<Shared>(applied, meanwhile).await;
-        assert_eq!(created.expect("it was created once").at.version.get(), 1);
-        assert!(row(&engine)["_incarnation"].is_object());
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lost_create_that_finds_a_row_of_another_program_is_unknown_where_others_may_drop_its_traces() {
-    let saves: fn(&Engine) = |engine| foreign_save(engine, 10);
-    for (applied, meanwhile) in [(true, saves), (true, takes_the_key), (false, takes_the_key)] {
-        for unknown in [
-            created::<Shared>(applied, meanwhile).await.1.map(drop).map_err(|error| error.to_string()),
-            created::<Kept>(applied, meanwhile).await.1.map(drop).map_err(|error| error.to_string()),
-        ] {
-            assert!(unknown.as_ref().is_err_and(|error| error.starts_with("outcome unknown")), "{unknown:?}");
+async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), Error<()>> {
+    let store = Store::new(client);
+    let accounts: Table<Account<S>> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let one = match step {
+        Step::BareAdd => reads.later("one", &accounts, key()),
+        _ => reads.item("one", &accounts, key()),
+    };
+    let other = reads.later("other", &accounts, "a-2");
+    let done = store.transact_with_retry(reads, |attempt| {
+        let current = attempt.get(one)?;
+        if current.as_ref().is_some_and(|current| current.value.balance > 993) {
+            return Err(Error::Refused(()));
         }
-    }
-    // Without other writers, another client's row proves that this create was never applied.
-    let (_, exists) = created::<Alone>(false, takes_the_key).await;
-    assert!(matches!(exists, Err(Error::Refused(Exists(current))) if current.value.balance == 50));
+        match (step, current) {
+            (Step::Update, Some(current)) => {
+                attempt.update_at(one, &account(current.value.balance + 7))?;
+            }
+            (Step::Delete, Some(_)) => {
+                attempt.delete_at(one)?;
+            }
+            (Step::Check, Some(_)) => attempt.check(one)?,
+            (Step::BareAdd | Step::AnchorAdd, _) => {
+                attempt.edit(one, &Edit::add("balance", 7, 0..=1000))?;
+            }
+            (_, None) => return Err(Error::Refused(())),
+        }
+        if step != Step::AnchorAdd {
+            attempt.put_if_absent(other, &account(1))?;
+        }
+        Ok(())
+    });
+    done.await
 }
 
-/// Creates an account over HTTP with a key, through a client with a lost first write.
-async fn keyed(applied: bool, meanwhile: fn(&Engine)) -> (Engine, [(u16, Option<String>); 2]) {
-    let engine = Engine::with_tables(&[(TABLE, KEY), ("Records", "recordId")]);
-    let mut answers = Vec::new();
-    for client in [client_that_loses_the_first(&engine, applied, meanwhile), engine.client()] {
-        let store = Store::new(&client);
-        let items = Items::with_idempotency(store.table::<Account<Shared>>(TABLE), store.idempotency("Records"));
-        let claim = Some(IdempotencyClaim::new(&["caller", "key"], &["payload"]));
-        let answer = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }).await;
-        let answer = answer.unwrap_or_else(fencepost::http::Problem::into_response);
-        answers.push((answer.status(), answer.body().map(str::to_owned)));
-    }
-    (engine, answers.try_into().expect("two answers"))
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_keyed_create_whose_answer_was_lost_is_answered_alike_again_and_applied_once() {
-    for applied in [true, false] {
-        let (engine, [first, again]) = keyed(applied, |_| {}).await;
-        assert_eq!((first.0, &first), (201, &again));
-        assert_eq!((&row(&engine)["version"], &row(&engine)["balance"]), (&number(1), &number(1)));
-    }
-    // Only Fencepost writes the record, so it proves the create even after a save has dropped our attributes.
-    let (engine, [first, again]) = keyed(true, |engine| foreign_save(engine, 10)).await;
-    assert_eq!((first.0, &first), (201, &again));
-    assert_eq!(row(&engine)["balance"], number(11));
+fn has_other(engine: &Engine) -> bool {
+    engine.row(TABLE, "accountId", "a-2")["balance"].is_object()
 }
 
 #[tokio::test]
-async fn a_keyed_create_on_a_key_that_another_program_took_is_refused() {
-    let engine = Engine::with_tables(&[(TABLE, KEY), ("Records", "recordId")]);
-    put(&engine, &foreign(50, Some(7)));
-    let store = Store::new(&engine.client());
-    let items = Items::with_idempotency(store.table::<Account<Shared>>(TABLE), store.idempotency("Records"));
-    let claim = Some(IdempotencyClaim::new(&["caller", "key"], &["payload"]));
-    let refused = items.create("a-1", &account(1), &CreateRequest { if_absent: false, claim }).await;
-    let refused = refused.expect_err("a taken key").into_response();
-    assert_eq!((refused.status(), row(&engine)), (409, foreign(50, Some(7))));
+async fn a_step_adopts_the_row_that_it_writes_in_one_read_and_one_transaction() {
+    for at in VERSIONS {
+        for step in [Step::Update, Step::Delete, Step::AnchorAdd] {
+            let engine = with_foreign(at);
+            transact::<Shared>(&engine.client(), step).await.expect("an account");
+            assert_eq!(engine.take_counts(), (1, 1), "{step:?} at {at:?}");
+            let mut rest = foreign(57, None);
+            if step == Step::Delete {
+                let version = at.unwrap_or(0) + 1;
+                rest["_purgeAt"] = row(&engine)["_purgeAt"].take();
+                rest["_buried"] = number(version);
+                rest.as_object_mut().expect("a row").remove("balance");
+            }
+            assert_eq!(row(&engine), adopted(&engine, at, rest), "{step:?} at {at:?}");
+            assert_eq!(has_other(&engine), step != Step::AnchorAdd);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_check_and_a_bare_add_leave_a_row_of_another_program_foreign() {
+    for at in VERSIONS {
+        let engine = with_foreign(at);
+        transact::<Shared>(&engine.client(), Step::Check).await.expect("an account");
+        assert_eq!((engine.take_counts(), row(&engine), has_other(&engine)), ((1, 1), foreign(50, at), true));
+
+        let engine = with_foreign(at);
+        transact::<Shared>(&engine.client(), Step::BareAdd).await.expect("within the bounds");
+        let raised = foreign(57, Some(at.unwrap_or(0) + 1));
+        assert_eq!((engine.take_counts(), row(&engine), has_other(&engine)), ((0, 1), raised, true));
+    }
 }

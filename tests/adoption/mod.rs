@@ -6,5 +6,4 @@ mod corrupt;
 mod deletes;
 mod regions;
 mod tags;
-mod transactions;
 mod world;

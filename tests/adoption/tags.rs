@@ -63,47 +63,6 @@ async fn a_tag_of_a_foreign_row_refuses_after_each_change_of_another_program() {
 }
 
 #[tokio::test]
-async fn a_tag_of_an_adopted_row_refuses_after_an_update_and_after_a_save_of_another_program() {
-    for change in [Foreign::Updates, Foreign::Saves] {
-        let engine = with_foreign(Some(7));
-        let table = accounts::<Shared>(&engine);
-        let old = update(&table, 7).await.expect("an account").at;
-        assert_eq!(old, tag(&table).await);
-        change.does(&engine);
-        is_refused(&engine, &table, old).await;
-    }
-}
-
-/// The adoption itself is a change. Afterwards, only its own tag matches.
-#[tokio::test]
-async fn a_tag_of_a_foreign_row_refuses_after_its_adoption() {
-    for at in VERSIONS {
-        let engine = with_foreign(at);
-        let table = accounts::<Alone>(&engine);
-        let old = tag(&table).await;
-        update(&table, 0).await.expect("an account");
-        is_refused(&engine, &table, old).await;
-    }
-}
-
-/// The row changes between a read and the adopting write: only the condition on the version refuses it.
-#[tokio::test]
-async fn a_change_at_a_tag_loses_to_a_write_of_another_program_after_the_read() {
-    for change in [Foreign::Updates, Foreign::Saves] {
-        let engine = with_foreign(Some(7));
-        let table = accounts::<Shared>(&engine);
-        let at = tag(&table).await;
-        let decide = |account: &Account<Shared>| {
-            change.does(&engine);
-            deposit(1)(account)
-        };
-        let lost = table.update_at_version(&key(), at, decide).await.expect_err("it came first");
-        assert!(matches!(lost, VersionError::Conflict(now) if now.value.balance == 60));
-        assert_eq!(row(&engine)["balance"]["N"], "60");
-    }
-}
-
-#[tokio::test]
 async fn states_of_a_foreign_row_have_different_tags_and_undeclared_attributes_have_no_part_in_them() {
     let mut tags = BTreeSet::new();
     for (balance, version) in [(50, None), (50, Some(0)), (50, Some(1)), (50, Some(7)), (51, Some(7)), (51, None)] {

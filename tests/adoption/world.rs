@@ -1,18 +1,13 @@
 //! Accounts of a bank. Its other programs keep the version in `version`.
 
-use crate::harness::clients::{client_whose, lost};
-use crate::harness::engine::{Engine, is_read};
-use aws_sdk_dynamodb::Client;
+use crate::harness::engine::Engine;
 use fencepost::http::Resource;
-use fencepost::{
-    Call, Deadline, ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned, WithoutTtl,
-};
+use fencepost::{ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned, WithoutTtl};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
 use std::fmt::Debug;
 use std::marker::PhantomData;
-use std::time::Duration;
 
 pub const TABLE: &str = "Accounts";
 pub const KEY: &str = "accountId";
@@ -84,10 +79,6 @@ pub fn account<S>(balance: i64) -> Account<S> {
 /// Deposits so much.
 pub fn deposit<S: Setup>(amount: i64) -> impl Fn(&Account<S>) -> Result<Option<Account<S>>, Infallible> {
     move |account| Ok(Some(Account { balance: account.balance + amount, ..account.clone() }))
-}
-
-pub fn call() -> Call {
-    Call::new(Deadline::within(Duration::from_mins(1)))
 }
 
 pub fn key() -> Key {
@@ -211,24 +202,4 @@ impl<S: Setup> Resource for Account<S> {
     fn to_json(&self, id: &str, at: ItemVersion) -> impl Serialize {
         json!({"accountId": id, "balance": self.balance, "version": at.version.get()})
     }
-}
-
-/// A client that loses its first write, applied or not. After it, `meanwhile` happens.
-pub fn client_that_loses_the_first(
-    engine: &Engine,
-    applied: bool,
-    meanwhile: impl Fn(&Engine) + Send + Sync + 'static,
-) -> Client {
-    client_whose(engine, move |engine, writes, operation, body| {
-        if is_read(operation) || writes > 0 {
-            return engine.answer(operation, body);
-        }
-        if applied {
-            let (status, answer) = engine.answer(operation, body);
-            assert_eq!(status, 200, "{answer}");
-        }
-        engine.forget_tokens();
-        meanwhile(engine);
-        lost()
-    })
 }

@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, store};
 use crate::harness::events::{Event, event_of};
 use crate::harness::faults::{Broken, Network, Rates, network_that_breaks, store_on};
 use crate::harness::functions::{DEVICES, Devices, Functions};
-use crate::harness::off::{BOUND, OffClock, OffClocks};
+use crate::harness::off::{BOUND, OffClock};
 use crate::harness::world::World;
 use fencepost::maintenance::Task;
 use fencepost::{Error, Failure, Record, Settings, Table};
@@ -47,23 +47,6 @@ fn row(network: &Arc<Network>) -> Value {
     network.engine.row(DEVICES, "deviceId", ID)
 }
 
-/// Without this, the histories would not play their clocks.
-#[tokio::test(start_paused = true)]
-async fn clocks_that_are_drawn_are_right_or_off_either_way_and_some_run_or_are_set() {
-    let clocks = OffClocks::of(7, Instant::now());
-    let clocks: Vec<_> = (0..400).map(|_| clocks.draw()).collect();
-    let ahead = || clocks.iter().map(OffClock::ahead).collect::<Vec<_>>();
-    let at_first = ahead();
-    sleep(Duration::from_hours(1)).await;
-    let later = ahead();
-    assert!(at_first.iter().chain(&later).all(|ahead| ahead.abs() <= BOUND), "{at_first:?} {later:?}");
-    let share =
-        |is: fn(i64, i64) -> bool| at_first.iter().zip(&later).filter(|(first, later)| is(**first, **later)).count();
-    let shares = [share(|first, _| first == 0), share(|first, _| first < -100_000), share(|first, _| first > 100_000)];
-    assert!(shares.iter().all(|share| *share > 40), "right, behind, ahead: {shares:?}");
-    assert!(share(|first, later| first != later) > 100, "some run at another rate, or are set: {at_first:?} {later:?}");
-}
-
 #[tokio::test(start_paused = true)]
 async fn with_a_clock_that_is_off_further_nothing_is_applied_and_nothing_false_is_said() {
     for ahead in [-301_000, 301_000, -86_400_000, 86_400_000] {
@@ -85,16 +68,6 @@ async fn with_a_clock_that_is_off_further_nothing_is_applied_and_nothing_false_i
         let errors = network.log().with(|sent| sent.error().is_some());
         assert!(errors.iter().all(|sent| sent.error() == Some("InvalidSignatureException")), "{errors}");
     }
-}
-
-/// The first send is applied and its answer lost; then the clock is set wrong, and no other send is accepted.
-#[tokio::test(start_paused = true)]
-async fn a_clock_that_is_set_wrong_while_a_change_is_pending_leaves_it_unknown() {
-    let start = Instant::now();
-    let network = network(Rates { answer_lost: 1000, ..Rates::default() });
-    let clock = OffClock::set_after(start, Duration::from_millis(1), 3_600_000);
-    function(&network, clock).send(&creation()).await.says(504, "outcome_unknown");
-    assert!(row(&network).is_object(), "it was applied");
 }
 
 /// A key is promised for 24 hours, by any two clocks.

@@ -1,20 +1,16 @@
 //! `Table::edit`: numbers under many concurrent changes, each applied exactly once, and the cost of each case.
 
 use super::accounts::change;
-use crate::harness::clients::{
-    Way, client_that, client_that_notes_its_first_write, client_whose, client_whose_first_write, lost,
-};
+use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::{Engine, number};
-use fencepost::testing::slow_round_trips;
+use crate::harness::faults::{Broken, leave_out};
 use fencepost::{
-    Bounds, Call, Deadline, Edit, Failure, ItemVersion, Key, NotEdited, Number, Record, Rng, Settings, Store, Table,
-    UpdateError, Versioned,
+    Edit, Failure, ItemVersion, Key, NotEdited, Number, Record, Settings, Store, Table, UpdateError, Version, Versioned,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::time::Duration;
+use std::sync::Mutex;
 
 pub const TABLE: &str = "Shelves";
 const MAX: i64 = 1000;
@@ -160,104 +156,6 @@ async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it()
     }
 }
 
-/// The first send is lost before or after it was applied, and others commit before the second.
-async fn lost_then(
-    commits: usize,
-    applied: bool,
-    by: i64,
-) -> (Engine, Result<Option<Shelf>, UpdateError<NotEdited<Shelf>>>) {
-    let (engine, key, at) = with_shelf().await;
-    let client = client_whose_first_write(&engine, move |engine, operation, body| {
-        if applied {
-            engine.answer(operation, body);
-        }
-        rivals(engine, commits);
-        lost()
-    });
-    let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(by).seen(at)).await;
-    (engine, added.map(|added| added.item.map(|item| item.value)))
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_add_that_landed_is_found_while_its_id_is_remembered_and_unknown_never_means_twice() {
-    for commits in 0..12 {
-        let (engine, added) = lost_then(commits, true, 7).await;
-        assert_eq!(added.expect("rivals forget no ids"), Some(shelf(57)), "{commits}");
-        assert_eq!(stock_of(&engine), 57, "{commits}");
-    }
-    for commits in 0..12 {
-        let (engine, added) = lost_then(commits, false, 7).await;
-        // From the 8th commit on, the id may have been forgotten.
-        if commits < 8 {
-            assert_eq!((added.expect("once"), stock_of(&engine)), (Some(shelf(57)), 57), "{commits}");
-        } else {
-            assert!(matches!(added, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{commits}");
-            assert_eq!(stock_of(&engine), 50, "{commits}");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_burn_that_finds_the_add_applied_says_so() {
-    let (engine, key, at) = with_shelf().await;
-    // The lost copy arrives between the refusal and the burn.
-    let first = std::sync::Mutex::new(None);
-    let client = client_whose(&engine, move |engine, before, operation, body| {
-        let mut first = first.lock().expect("no panic");
-        match before {
-            0 => {
-                *first = Some(body.to_vec());
-                lost()
-            }
-            1 => {
-                let refused = engine.answer(operation, body);
-                restock(engine);
-                let late = engine.answer(operation, first.as_ref().expect("the first"));
-                assert_eq!(late.0, 200, "it is applied");
-                refused
-            }
-            _ => engine.answer(operation, body),
-        }
-    });
-    let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(-51).seen(at)).await;
-    let added = added.expect("applied after all");
-    assert_eq!((added.at.version.get(), stock_of(&engine)), (2, 49));
-    let item = added.item.expect("it is there");
-    assert_eq!((item.version().get(), item.value.stock), (2, 49), "the row as the burn showed it");
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_add_that_fits_again_after_its_burn_is_sent_again_and_not_refused() {
-    let [low, high] = ["50.5", "1000.5"].map(|bound| Number::parse(bound).expect("a number"));
-    // Whether bounds of halves hold, only DynamoDB can tell.
-    for add in [stock(-51), Edit::add("stock", -51, Bounds::Before(low, high))] {
-        let (engine, key, at) = with_shelf().await;
-        let client = client_whose(&engine, move |engine, before, operation, body| {
-            let answer = if before == 0 { lost() } else { engine.answer(operation, body) };
-            if before == 1 {
-                restock(engine); // between the refusal and the burn
-            }
-            answer
-        });
-        let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &add.seen(at)).await;
-        let added = added.expect("there is stock");
-        assert_eq!((added.at.version.get(), stock_of(&engine), engine.take_counts()), (3, 49, (0, 3)));
-    }
-}
-
-/// A pause takes at most half of the remaining time: the add has time for its answer.
-#[tokio::test(start_paused = true)]
-async fn an_add_that_spreads_out_leaves_time_for_itself() {
-    let (engine, key, at) = with_shelf().await;
-    rivals(&engine, 4);
-    let client = client_that(&engine, |_| Way::Answered(100));
-    let policy = slow_round_trips(Duration::from_millis(100)); // so the longest pause is 400 ms
-    let store = Store::new(&client).with_policy(policy).with_rng(Rng::new(|| u64::MAX));
-    let call = Call::new(Deadline::within(Duration::from_millis(600)));
-    let added = store.table::<Shelf>(TABLE).in_call(&call).edit(&key, &stock(1).seen(at)).await.expect("in time");
-    assert_eq!((added.at.version.get(), stock_of(&engine), call.tally().conflicts), (6, 51, 1));
-}
-
 /// An expression of `DynamoDB` has at most 4 KB.
 #[tokio::test]
 async fn an_edit_that_leaves_no_room_in_its_expression_to_forget_ids_forgets_none() {
@@ -283,73 +181,100 @@ async fn with_long_edit(values: usize, edits: usize) -> (usize, bool) {
     (row(&engine)["_writes"]["M"].as_object().expect("a map").len(), edited.is_ok())
 }
 
-#[tokio::test]
-async fn an_add_under_a_token_that_was_replaced_is_fenced_and_not_out_of_range() {
-    let (engine, key, _) = with_shelf().await;
-    let table = table(&engine);
-    let leases = table.store().leases("Leases");
-    let (old, new) = (leases.token("k", 1), leases.token("k", 2));
-    table.fenced_by(&new).edit(&key, &stock(5)).await.expect("within the bounds");
-    for by in [5, -100] {
-        let fenced = table.fenced_by(&old).edit(&key, &stock(by)).await.expect_err("replaced");
-        assert!(matches!(fenced, UpdateError::Failed(Failure::Fenced)), "{fenced:?}");
-    }
-    let refused = table.fenced_by(&new).edit(&key, &stock(-100)).await.expect_err("too much");
-    assert!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.value == shelf(55)));
-    assert_eq!(stock_of(&engine), 55);
+/// Lets the engine answer a request without one rule.
+fn answer(engine: &Engine, operation: &str, body: &[u8], broken: Broken) -> (u16, String) {
+    let mut request: Value = serde_json::from_slice(body).expect("requests are JSON");
+    leave_out(&mut request, broken);
+    engine.answer(operation, request.to_string().as_bytes())
 }
 
-#[tokio::test]
-async fn adds_and_versioned_changes_keep_the_memory_of_a_row_bounded() {
-    let (engine, key, _) = with_shelf().await;
-    let table = table(&engine);
-    let mut most = 0;
-    for round in 0..200 {
-        if round % 3 == 0 {
-            let next = |shelf: &Shelf| Ok::<_, Infallible>(Some(Shelf { stock: shelf.stock + 1, ..shelf.clone() }));
-            table.update_with_retry(&key, next).await.expect("nobody else writes");
-        } else {
-            table.edit(&key, &stock(1)).await.expect("within the bounds");
+/// The row forgets all writes, as it may some time after the R-th commit.
+fn forget(engine: &Engine) {
+    change_shelf(engine, "SET #w = :none", &json!({":none": {"M": {}}}));
+}
+
+/// An add of -51 to 50 is lost. Its resend is refused. Before the burn arrives, there is stock, the lost copy is
+/// applied, and others commit. After enough commits the row forgets the add.
+async fn burned_late(commits: usize, broken: Broken) -> (Engine, Result<(), UpdateError<NotEdited<Shelf>>>) {
+    let (engine, key, at) = with_shelf().await;
+    let first = Mutex::new(Vec::new());
+    let client = client_whose(&engine, move |engine, before, operation, body| match before {
+        0 => {
+            *first.lock().expect("no panic") = body.to_vec();
+            lost()
         }
-        most = most.max(row(&engine)["_writes"]["M"].as_object().expect("a map").len());
-    }
-    assert_eq!(stock_of(&engine), 250);
-    assert_eq!(most, 8, "no id is forgotten early, and none is kept for long");
+        2 => {
+            restock(engine);
+            let (status, _) = engine.answer(operation, &first.lock().expect("no panic"));
+            assert_eq!(status, 200, "the lost copy is applied");
+            rivals(engine, commits);
+            if commits >= 8 {
+                forget(engine);
+            }
+            answer(engine, operation, body, broken)
+        }
+        _ => engine.answer(operation, body),
+    });
+    let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(-51).seen(at)).await;
+    assert_eq!(stock_of(&engine), 49, "it is applied once");
+    (engine, added.map(drop))
 }
 
-/// Each process knows only the state that the one before it left, as a function behind a gateway does.
-#[tokio::test]
-async fn a_row_that_thousands_of_processes_edit_without_reading_it_keeps_a_bounded_memory() {
-    let (engine, key, mut at) = with_shelf().await;
-    let (mut most, edits) = (0, 2000);
-    for _ in 0..edits {
-        at = table(&engine).edit(&key, &Edit::add("stock", 0, ..).seen(at)).await.expect("within the bounds").at;
-        most = most.max(row(&engine)["_writes"]["M"].as_object().map_or(0, serde_json::Map::len));
-    }
-    assert_eq!((most, at.version.get()), (8 + 33, 1 + edits), "R is 8");
-    let (reads, writes) = engine.take_counts();
-    let more = writes as u64 - edits;
-    assert!(reads == 0 && (edits / 20..edits / 12).contains(&more), "{more} of {edits} sent one more write of 1 unit");
-}
-
-/// The window stays, so the copy of an edit that found no room is excluded by the next one.
 #[tokio::test(start_paused = true)]
-async fn an_edit_that_found_no_room_for_its_id_is_made_once_although_its_copy_arrives() {
-    let (engine, key, mut at) = with_shelf().await;
-    for ids in 1..=41 {
-        if ids == 40 {
-            // There is room for one id more, so a condition is the reason, and nothing else is tried.
-            let [low, high] = ["0.5", "1.5"].map(|bound| Number::parse(bound).expect("a number"));
-            let few = Edit::add("stock", 1, Bounds::Before(low, high)).seen(at);
-            engine.take_log();
-            table(&engine).edit(&key, &few).await.expect_err("the stock is 50");
-            assert_eq!(engine.take_counts(), (0, 1));
-        }
-        at = table(&engine).edit(&key, &stock(0).seen(at)).await.expect("within the bounds").at;
+async fn a_burn_that_does_not_ask_for_the_id_denies_an_add_that_was_applied() {
+    let (_, added) = burned_late(0, Broken::Nothing).await;
+    assert!(added.is_ok(), "{added:?}");
+    let (_, denied) = burned_late(0, Broken::BurnOfAnyId).await;
+    assert!(matches!(denied, Err(UpdateError::Refused(NotEdited::OutOfRange(_)))), "{denied:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_burn_without_a_window_denies_an_add_that_the_row_has_forgotten() {
+    let (_, unknown) = burned_late(8, Broken::Nothing).await;
+    assert!(matches!(unknown, Err(UpdateError::Failed(Failure::OutcomeUnknown { .. }))), "{unknown:?}");
+    let (_, denied) = burned_late(8, Broken::BurnAtAnyVersion).await;
+    assert!(matches!(denied, Err(UpdateError::Refused(NotEdited::OutOfRange(_)))), "{denied:?}");
+}
+
+/// A caller names a version 8 too high. The answer to the first send is lost. Others commit until the row may have
+/// forgotten it and is behind the window.
+#[tokio::test(start_paused = true)]
+async fn an_add_whose_window_has_no_beginning_is_applied_twice_from_a_version_that_is_too_high() {
+    for (broken, times) in [(Broken::Nothing, 1), (Broken::AddNeverEarly, 2)] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_whose(&engine, move |engine, before, operation, body| {
+            let answer = answer(engine, operation, body, broken);
+            if before > 0 {
+                return answer;
+            }
+            rivals(engine, 12);
+            forget(engine);
+            lost()
+        });
+        let version = Version::new(at.version.get() + 8).expect("small");
+        let seen = ItemVersion { version, ..at };
+        Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(7).seen(seen)).await.expect("told so");
+        assert_eq!(stock_of(&engine), 50 + 7 * times, "{broken:?}");
     }
-    let (client, first) = client_that_notes_its_first_write(&engine);
-    let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(7).seen(at)).await;
-    assert_eq!(added.expect("there is room now").item.expect("an item").value, shelf(57));
-    let copy = first.lock().expect("no panic").clone();
-    assert_eq!((engine.answer("UpdateItem", &copy).0, stock_of(&engine)), (400, 57));
+}
+
+/// The add is applied and its answer is lost. Then the row is purged and made again, and is at the same version.
+#[tokio::test(start_paused = true)]
+async fn without_the_incarnation_an_add_is_applied_to_the_old_row_and_to_the_new_one() {
+    for (broken, stock_left) in [(Broken::Nothing, 50), (Broken::AnyIncarnation, 57)] {
+        let (engine, key, at) = with_shelf().await;
+        let client = client_whose(&engine, move |engine, before, operation, body| {
+            let mut anew = row(engine);
+            let answer = answer(engine, operation, body, broken);
+            if before > 0 {
+                return answer;
+            }
+            anew["_incarnation"] = json!({"B": "AAAAAAAAAAA="});
+            anew["_writes"] = json!({"M": {}});
+            engine.raw("PutItem", &json!({"TableName": TABLE, "Item": anew}));
+            lost()
+        });
+        let added = Store::new(&client).table::<Shelf>(TABLE).edit(&key, &stock(7).seen(at)).await;
+        assert_eq!((added.is_ok(), stock_of(&engine)), (broken != Broken::Nothing, stock_left), "{added:?}");
+    }
 }

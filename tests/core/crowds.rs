@@ -1,16 +1,18 @@
-//! Many writers on one item: all are acknowledged, at a bounded number of requests each.
+//! Many writers on one item: all are acknowledged, at a bounded number of requests each. Those who meet stand in a line.
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use super::accounts::{Account, TABLE, add_one, change, engine, rival, with_accounts};
+use crate::harness::clients::{Way, client_that};
+use crate::harness::engine::{Engine, number};
+use aws_sdk_dynamodb::Client;
 use crowds::adds::{Callers, at_once, one_after_another, steady};
 use crowds::crowd::{Outcome, Strategy, play};
-use crowds::table::{KEY, NAME};
-use crowds::wire::{Loss, Wire};
-use fencepost::{Record, Rng, Settings, Store};
+use fencepost::{Record, Settings, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 use std::convert::Infallible;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
-use tokio::time::{Instant, sleep_until};
 
 const HOP: Duration = Duration::from_millis(5);
 
@@ -43,49 +45,6 @@ fn a_few_writers_who_meet_do_not_wait_for_a_crowd() {
             );
         }
     }
-}
-
-/// A counter that other programs change too. So its writers have no line.
-#[derive(Clone, Serialize, Deserialize, Debug)]
-struct Shared {
-    count: u64,
-}
-
-impl Record for Shared {
-    const PARTITION_KEY: &'static str = KEY;
-    const ATTRIBUTES: &'static [&'static str] = &["count"];
-    const SETTINGS: Settings = Settings::without_ttl().shared_with_versioned_writers().swept();
-}
-
-/// Our second attempt is refused. This answer is lost. Five versions pass until its resend is refused too: fewer than
-/// two in five round trips, since the wait for the lost answer is a part of the time.
-#[tokio::test(start_paused = true)]
-async fn commits_during_the_wait_for_a_lost_answer_are_not_taken_for_a_crowd() {
-    let wire = Wire::new(HOP);
-    // Each pause is two fifths of its bound: 100 ms after the first conflict, 1.4 s in a crowd.
-    let draws = AtomicU64::new(u64::MAX / 5 * 2);
-    let rng = Rng::new(move || draws.fetch_add(1, Relaxed));
-    let table = Store::new(&wire.client()).with_rng(rng).table::<Shared>(NAME);
-    table.create("one", &Shared { count: 0 }).await.expect("a free key");
-    let begun = Instant::now();
-    let at = |millis| sleep_until(begun + Duration::from_millis(millis));
-    let others = async {
-        for millis in [7, 55, 135, 165, 195, 225] {
-            at(millis).await;
-            let write = wire.client().update_item().table_name(NAME).key(KEY, AttributeValue::S("one".to_owned()));
-            let write = write.update_expression("SET #v = #v + :one").expression_attribute_names("#v", "_version");
-            let write = write.expression_attribute_values(":one", AttributeValue::N("1".to_owned()));
-            Box::pin(write.send()).await.expect("applied");
-        }
-    };
-    let loss = async {
-        at(126).await;
-        wire.lose_next(Loss::Silent);
-    };
-    let plus_one = |shared: &Shared| Ok::<_, Infallible>(Some(Shared { count: shared.count + 1 }));
-    let ours = async { (table.update_with_retry("one", plus_one).await.is_ok(), begun.elapsed()) };
-    let ((raised, took), (), ()) = tokio::join!(ours, others, loss);
-    assert!(raised && took <= Duration::from_millis(300), "{took:?}");
 }
 
 /// Asserts that all changes were acknowledged and counted, within this time and number of requests each.
@@ -141,4 +100,79 @@ fn two_hundred_adds_a_second_cost_one_request_each_for_as_long_as_they_go_on() {
     let count = outcome.times.len();
     assert!((1_990..=2_000).contains(&count), "{count}");
     assert_cost("200 a second", &outcome, (count, 1), 1.1, 4 * HOP);
+}
+
+/// The requests before the ticket of an update that loses its first race: a read and a refused write.
+const TICKET: usize = 2;
+
+fn row(engine: &Engine) -> Value {
+    engine.row(TABLE, "accountId", "a-1")
+}
+
+/// The numbers of the line in the row: tickets given, and the last one served.
+fn line(engine: &Engine) -> [Option<i64>; 2] {
+    let row = row(engine);
+    ["_given", "_served"].map(|name| row.get(name).map(|_| number(&row, name)))
+}
+
+fn set_line(engine: &Engine, given: u64, served: u64) {
+    let values = json!({":g": {"N": given.to_string()}, ":s": {"N": served.to_string()}});
+    change(engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET #given = :g, #served = :s", &values);
+}
+
+/// Adds one, after a rival that comes between the read and the write.
+async fn add_one_after_a_rival(engine: &Engine, client: &Client) -> Result<i64, UpdateError> {
+    let accounts: Table<Account> = Store::new(client).table(TABLE);
+    let comes = AtomicBool::new(true);
+    let decide = |account: &Account| {
+        if comes.swap(false, Relaxed) {
+            rival(engine, "a-1");
+        }
+        add_one(account)
+    };
+    Ok(accounts.update_with_retry("a-1", decide).await?.value.balance)
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_that_met_another_takes_a_ticket_and_a_commit_ends_its_turn() {
+    for (given, served, then) in [(0, 0, [1, 1]), (5, 2, [6, 6]), (5, 9, [6, 9])] {
+        let engine = engine();
+        with_accounts(&engine, &["a-1"]).await;
+        set_line(&engine, given, served);
+        assert_eq!(add_one_after_a_rival(&engine, &engine.client()).await.expect("an account"), 52);
+        assert_eq!((line(&engine), number(&row(&engine), "_version")), (then.map(Some), 3), "{given}, {served}");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_change_whose_ticket_is_not_permitted_does_without() {
+    let engine = engine();
+    with_accounts(&engine, &["a-1"]).await;
+    let client = client_that(&engine, |requests| if requests == TICKET { Way::Denied } else { Way::Answered(5) });
+    assert_eq!(add_one_after_a_rival(&engine, &client).await.expect("an account"), 52);
+    assert_eq!(line(&engine), [None; 2]);
+}
+
+/// An account that programs without Fencepost write too.
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "accountId", settings = Settings::without_ttl().shared_with_versioned_writers().swept())]
+struct Shared {
+    balance: i64,
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_table_that_other_programs_write_has_no_lines() {
+    let engine = engine();
+    let accounts: Table<Shared> = Store::new(&engine.client()).table(TABLE);
+    accounts.create("a-1", &Shared { balance: 50 }).await.expect("a free key");
+    engine.take_log();
+    let comes = AtomicBool::new(true);
+    let decide = |account: &Shared| {
+        if comes.swap(false, Relaxed) {
+            rival(&engine, "a-1");
+        }
+        Ok::<_, Infallible>(Some(Shared { balance: account.balance + 1 }))
+    };
+    accounts.update_with_retry("a-1", decide).await.expect("an account");
+    assert_eq!((line(&engine), engine.take_counts()), ([None; 2], (1, 2)));
 }

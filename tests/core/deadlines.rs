@@ -1,18 +1,13 @@
 //! Deadlines, and tables that refuse: the answer comes before the deadline and states all known facts.
 
-use super::accounts::{Account, TABLE, add_one, balance, change, engine, rival};
-use crate::harness::clients::{
-    Line, Silent, Way, client_by_script, client_that, client_whose, client_whose_first_write, client_without_answers,
-    error, lost,
-};
+use super::accounts::{Account, TABLE, add_one, balance, engine, rival};
+use crate::harness::clients::{Silent, client_whose, client_whose_first_write, client_without_answers, lost};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::types::AttributeValue;
 use aws_smithy_types::retry::RetrySpec;
-use fencepost::{Call, Deadline, Error, Failure, Key, RetryPolicy, Rng, Store, Table, UpdateError};
-use serde_json::json;
+use fencepost::{Call, Deadline, Error, Failure, Key, RetryPolicy, Store, Table, UpdateError};
 use std::cell::Cell;
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -96,83 +91,6 @@ async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
     assert_eq!(balance(&engine, "a-1"), rivals.get(), "only the rival wrote");
 }
 
-/// A table with these answers to its next writes.
-fn scripted(engine: &Engine, script: &[Line]) -> Table<Account> {
-    Store::new(&client_by_script(engine, script)).with_time_limit(ALLOWED).table(TABLE)
-}
-
-const EXPIRED: Line = (400, "InvalidSignatureException", false);
-const LOST: Line = (500, "InternalServerError", true);
-const DENIED: Line = (400, "AccessDeniedException", false);
-const THROTTLED: Line = (400, "ThrottlingException", false);
-
-#[tokio::test(start_paused = true)]
-async fn an_expired_signature_is_made_anew_once() {
-    let engine = engine();
-    let key = "a-1";
-    let once = scripted(&engine, &[EXPIRED]).create(key, &Account { balance: 1 }).await;
-    assert_eq!(once.expect("the second signature is good").version().get(), 1);
-    let twice = scripted(&engine, &[EXPIRED, EXPIRED]).update_with_retry(key, add_one).await;
-    assert!(matches!(twice, Err(UpdateError::Failed(Failure::Rejected { .. }))), "{twice:?}");
-    assert_eq!(engine.row(TABLE, "accountId", "a-1")["_version"]["N"], "1");
-
-    let sent = Arc::new(AtomicU32::new(0));
-    let counted = sent.clone();
-    let client = client_whose(&engine, move |_, _, _, _| {
-        counted.fetch_add(1, Relaxed);
-        error(400, "InvalidSignatureException")
-    });
-    let read = Store::new(&client).table::<Account>(TABLE).get(key).await.expect_err("no signature is good");
-    assert!(matches!(read, Failure::Rejected { .. }), "{read:?}");
-    assert_eq!(sent.load(Relaxed), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lost_answer_stays_pending_whatever_its_resends_are_told() {
-    for (second, why) in [(DENIED, "denied"), (EXPIRED, "expired")] {
-        let engine = engine();
-        let table = scripted(&engine, &[LOST, second, EXPIRED]);
-        let created = table.create("a-1", &Account { balance: 1 }).await.expect_err(why);
-        assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{why}: {created:?}");
-    }
-    let engine = engine();
-    let table = scripted(&engine, &[LOST, THROTTLED, THROTTLED]);
-    let created = table.create("a-1", &Account { balance: 1 }).await;
-    assert_eq!(created.expect("the fourth send finds the first").version().get(), 1);
-}
-
-/// A pause takes at most half of the remaining time: another send may prove what became of the first one.
-#[tokio::test(start_paused = true)]
-async fn a_pause_between_two_sends_leaves_time_for_another_one() {
-    let engine = engine();
-    let client = client_by_script(&engine, &[LOST, THROTTLED, THROTTLED, THROTTLED, THROTTLED, THROTTLED]);
-    let table: Table<Account> = Store::new(&client).with_rng(Rng::new(|| u64::MAX)).table(TABLE);
-    // The longest pauses are 20, 40, 80, 160, 320 and 640 ms. The last one would end after the deadline.
-    let call = Call::new(Deadline::within(Duration::from_secs(1)));
-    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await;
-    assert_eq!(created.expect("the seventh send finds the first").version().get(), 1);
-}
-
-/// TTL may remove the tombstone, and then a late copy of the lost create would find the key free.
-#[tokio::test(start_paused = true)]
-async fn a_tombstone_about_to_be_purged_proves_nothing_about_a_create_whose_answer_was_lost() {
-    for (minutes, known) in [(10, false), (60, true)] {
-        let engine = engine();
-        let plain = Store::new(&engine.client()).table(TABLE);
-        let key = Key::from("a-1");
-        let created = plain.create(&key, &Account { balance: 1 }).await.expect("a free key");
-        plain.delete_at_version(&key, created.at).await.expect("the current version");
-        let purge_at = SystemTime::now() + Duration::from_mins(minutes);
-        let seconds = purge_at.duration_since(SystemTime::UNIX_EPOCH).expect("after 1970").as_secs();
-        let soon = json!({":p": {"N": seconds.to_string()}});
-        change(&engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET #p = :p", &soon);
-        let dropped = (500, "InternalServerError", false);
-        let anew = scripted(&engine, &[dropped]).create(&key, &Account { balance: 2 }).await;
-        let unknown = matches!(anew, Err(Error::Failed(Failure::OutcomeUnknown { .. })));
-        assert_eq!((anew.is_ok(), unknown), (known, !known), "{minutes} minutes: {anew:?}");
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
     let engine = engine();
@@ -234,48 +152,6 @@ async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
     let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
-}
-
-/// With nothing pending, others are known to have been first.
-#[tokio::test(start_paused = true)]
-async fn a_conflict_is_not_tried_again_after_four_minutes_on_the_wall_clock() {
-    let engine = engine();
-    let key = Key::from("a-1");
-    Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }).await.expect("a free key");
-    let (client, sleeps) = client_that_sleeps(&engine, |body| (200, body));
-    let table: Table<Account> = store(&client, sleeps_when_told(&sleeps), || 7).table(TABLE);
-    let decide = |account: &Account| {
-        rival(&engine, "a-1");
-        add_one(account)
-    };
-    let lost = table.update_with_retry(&key, decide).await.expect_err("a rival was first");
-    assert!(matches!(lost, UpdateError::Failed(Failure::Contention { .. })), "{lost:?}");
-}
-
-/// A pause takes at most half of the remaining time: another attempt has time for its answer.
-#[tokio::test(start_paused = true)]
-async fn a_pause_after_a_conflict_leaves_time_for_another_attempt() {
-    let engine = engine();
-    let key = Key::from("a-1");
-    Store::new(&engine.client()).table(TABLE).create(&key, &Account { balance: 1 }).await.expect("a free key");
-    let client = client_that(&engine, |_| Way::Answered(20));
-    let table: Table<Account> = Store::new(&client).with_rng(Rng::new(|| u64::MAX)).table(TABLE);
-    let others = engine.client();
-    let given = others.update_item().table_name(TABLE).key("accountId", AttributeValue::S("a-1".to_owned()));
-    let given = given.update_expression("SET #g = :g").expression_attribute_names("#g", "_given");
-    given.expression_attribute_values(":g", AttributeValue::N("1000".to_owned())).send().await.expect("a row");
-    let rivals = Cell::new(0);
-    let decide = |account: &Account| {
-        if rivals.replace(1) == 0 {
-            rival(&engine, "a-1");
-        }
-        add_one(account)
-    };
-    // A thousand others are ahead in the line. The longest pause would be three seconds.
-    let call = Call::new(Deadline::within(Duration::from_millis(600)));
-    let updated = table.in_call(&call).update_with_retry(&key, decide).await.expect("the rival wrote once");
-    assert_eq!((updated.value.balance, call.tally().conflicts), (3, 1));
-    assert!(call.deadline().remaining() < Duration::from_millis(300), "it paused: {call:?}");
 }
 
 /// After the first refused connection the wall clock ends the window of the sends. No real time has to pass.

@@ -1,24 +1,32 @@
 //! Clients over real sockets: the HTTPS client of the functions, and a user's own client with the credentials of a
 //! container.
 
+use super::accounts::{Account, TABLE};
 use super::deadlines::is_unavailable_at;
+use crate::harness::clients::{Reply, client_whose};
+use crate::harness::engine::{Engine, is_read};
 use crate::harness::server::{Server, listen, patiently};
+use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::{Client, Config};
 use axum::Router;
 use axum::routing::get;
 use fencepost::lambda::https_client;
+use fencepost::lease::LeaseTerms;
+use fencepost::{Error, Key, Reads, Record, Store};
 use serde_json::json;
 use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::process::Command;
+use tokio::time::Instant;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
-use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject};
+use tokio_rustls::rustls::pki_types::pem::PemObject;
+use tokio_rustls::rustls::pki_types::{CertificateDer, PrivateKeyDer};
 
 /// A self-signed certificate for `localhost`, valid from 2020 to 2120, with its key.
 const CERTIFICATE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/core/tls/localhost.pem");
@@ -151,4 +159,66 @@ async fn a_users_client_with_the_credentials_of_a_container_signs_the_requests_o
     let authorizations = server.authorizations();
     let signed = |authorization: &String| authorization.contains(&format!("Credential={ACCESS_KEY}/"));
     assert!(!authorizations.is_empty() && authorizations.iter().all(signed), "{authorizations:?}");
+}
+
+const OTHERS: &str = "Others";
+const LEASES: &str = "Leases";
+
+/// A client that never gets the answer to its first write. The write is applied.
+fn client_without_the_first_answer(engine: &Engine) -> Client {
+    client_whose(engine, |engine, writes, operation, body| {
+        let answer = engine.answer(operation, body);
+        if writes == 0 && !is_read(operation) { Reply::Never } else { answer.into() }
+    })
+}
+
+/// The first write of a store. Its answer is lost.
+#[derive(Clone, Copy, Debug)]
+enum First {
+    Create,
+    Transaction,
+    Acquire,
+}
+
+async fn write(store: &Store, first: First) {
+    let key = Key::from("a-1");
+    let others = store.table::<Account>(OTHERS);
+    match first {
+        First::Create => drop(others.create(&key, &Account { balance: 1 }).await.expect("a free key")),
+        First::Transaction => {
+            let mut reads = Reads::new();
+            let item = reads.later("account", &others, &key);
+            let done = store.transact_with_retry(reads, |attempt| {
+                attempt.put_if_absent(item, &Account { balance: 1 })?;
+                Ok::<_, Error>(())
+            });
+            done.await.expect("a free key");
+        }
+        First::Acquire => {
+            let leases = store.leases(LEASES);
+            drop(leases.acquire("k", "me", LeaseTerms::default()).await.expect("a free lease"));
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_first_write_after_a_read_of_another_table_is_sent_again_without_the_patience_of_a_first_connection() {
+    for first in [First::Create, First::Transaction, First::Acquire] {
+        for connected in [true, false] {
+            let engine = Engine::with_tables(&[
+                (TABLE, Account::PARTITION_KEY),
+                (OTHERS, Account::PARTITION_KEY),
+                (LEASES, "leaseKey"),
+            ]);
+            let store = Store::new(&client_without_the_first_answer(&engine));
+            if connected {
+                store.table::<Account>(TABLE).get("a-1").await.expect("an answer");
+            }
+            let began = Instant::now();
+            write(&store, first).await;
+            let took = began.elapsed();
+            let expected = if connected { took < Duration::from_secs(1) } else { took >= Duration::from_secs(2) };
+            assert!(expected, "{first:?} after a read: {connected}, took {took:?}");
+        }
+    }
 }

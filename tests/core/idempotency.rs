@@ -1,13 +1,11 @@
 //! Idempotency without HTTP: a consumer of a queue counts each message once.
 
 use super::accounts::{Account, TABLE, balance, with_accounts};
-use crate::harness::clients::{client_whose_first_write, lost};
+use crate::harness::clients::client_whose_first_write;
 use crate::harness::engine::Engine;
-use crate::harness::faults::{Broken, Rates, Wire, network_that_breaks, store_on};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Answer, Edit, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Store, Table};
+use fencepost::{Answer, Edit, Error, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Store, Table};
 use serde_json::{Value, json};
-use std::time::{Duration, SystemTime};
 
 const RECORDS: &str = "Records";
 
@@ -62,54 +60,6 @@ async fn a_message_that_is_delivered_five_times_counts_once_and_is_answered_alik
     let other = consumer.handle("m-1", 6).await.expect_err("another payload");
     assert!(matches!(other, IdempotencyError::KeyReused), "{other:?}");
     assert_eq!(balance(&engine, "a-1"), 60);
-}
-
-/// Handles the message until the outcome is known, as a queue delivers it again after a failure.
-async fn settle(consumer: Consumer) -> i64 {
-    loop {
-        match consumer.handle("m-1", 5).await {
-            Ok(Answer::New(balance) | Answer::Replayed(balance)) => return balance,
-            Err(IdempotencyError::Failed(failure)) => assert!(!matches!(failure, Failure::Fenced), "{failure}"),
-            Err(other) => panic!("{other:?}"),
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_message_that_five_consumers_handle_at_once_while_answers_are_lost_counts_once() {
-    let rates = Rates {
-        dropped: 50,
-        answer_lost: 150,
-        applied_500: 150,
-        second_copy: 100,
-        tokens_forgotten: 50,
-        transaction_conflict: 50,
-        ..Rates::default()
-    };
-    for seed in 0..10 {
-        let engine = with_account().await;
-        let network = network_that_breaks(&engine, rates, Broken::Nothing, fastrand::Rng::with_seed(seed));
-        let mut consumers = tokio::task::JoinSet::new();
-        for _ in 0..5 {
-            let store = store_on(&network, &Wire::new(&network).client(), SystemTime::now);
-            consumers.spawn(settle(Consumer::on(&store)));
-        }
-        assert_eq!(consumers.join_all().await, [55; 5], "seed {seed}");
-        // Until all requests on their way have arrived.
-        tokio::time::sleep(Duration::from_mins(15)).await;
-        assert_eq!(balance(&engine, "a-1"), 55, "seed {seed}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_message_whose_first_answer_is_lost_counts_once() {
-    let engine = with_account().await;
-    let client = client_whose_first_write(&engine, |engine, operation, body| {
-        engine.answer(operation, body);
-        lost()
-    });
-    assert_eq!(Consumer::reached_by(&client).handle("m-1", 5).await.expect("paid in"), Answer::New(55));
-    assert_eq!(balance(&engine, "a-1"), 55);
 }
 
 /// Takes all of the 50, once. The bounds are left to the edit.

@@ -199,26 +199,6 @@ async fn too_many_steps_and_those_that_do_not_fit_are_not_sent() {
 }
 
 #[tokio::test]
-async fn what_was_deleted_is_not_there_for_a_decision() {
-    type Step = fn(&mut Attempt, Item<Note>) -> Result<(), Failure>;
-    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
-    let table: Table<Note> = Store::new(&engine.client()).table(TABLE);
-    let at = table.create("n-1", &Note { text: "a".to_owned() }).await.expect("a free key").at;
-    table.delete_at_version("n-1", at).await.expect("at this version");
-    let steps: [Step; 2] = [
-        |attempt, note| attempt.update_at(note, &Note { text: "b".to_owned() }).map(drop),
-        |attempt, note| attempt.delete_at(note).map(drop),
-    ];
-    for step in steps {
-        let mut reads = Reads::new();
-        let note = reads.item("note", &table, "n-1");
-        let ended = table.store().transact_with_retry(reads, |attempt| Ok::<_, Error>(step(attempt, note)?)).await;
-        let Err(Error::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
-        assert_eq!(reason, "note is not there");
-    }
-}
-
-#[tokio::test]
 async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
     let engine = Engine::with_tables(&[(TABLE, "noteId")]);
     let (one, other) = (Store::new(&engine.client()), Store::new(&engine.client()));

@@ -2,10 +2,7 @@
 
 mod accounts;
 mod add;
-mod add_rules;
-mod anchors;
 mod budgets;
-mod connected;
 mod crowds;
 mod deadlines;
 mod edits;
@@ -15,9 +12,6 @@ mod https;
 mod idempotency;
 mod leases;
 mod limits;
-mod line;
-mod out_of_order;
-mod pooled;
 mod properties;
 mod records;
 mod refusals;
@@ -25,7 +19,6 @@ mod rejected;
 mod remembered;
 mod spans;
 mod storms;
-mod succession;
 mod tombstones;
 mod unruly;
 mod values;

@@ -1,15 +1,15 @@
-//! A transaction after its refusal: burns, reads, lost races and the next attempt.
+//! A transaction after its refusal: burns, reads and the next attempt. One row remembers it, and other steps may be bare
+//! adds.
 
-use super::accounts::{self, Account, TABLE, call, rival, set_balance};
-use crate::harness::clients::{client_whose, client_whose_first_write, error, lost, step_in_conflict};
+use super::accounts;
+use super::accounts::{Account, TABLE, balance, call, rival, set_balance};
+use crate::harness::clients::{client_whose, client_whose_first_write, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::lease::LeaseTerms;
 use fencepost::{Call, Edit, Error, Failure, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 const LEASES: &str = "Leases";
 
@@ -24,15 +24,9 @@ fn balances(engine: &Engine) -> [i64; 2] {
     ["a-1", "a-2"].map(|id| accounts::balance(engine, id))
 }
 
-/// How a transfer changes `a-1`. It always adds to `a-2` without a demand on its version.
-#[derive(Clone, Copy, PartialEq, Debug)]
-enum First {
-    Updated,
-    AddedTo,
-}
-
-/// Moves the rest of `a-2`, but 30 at most, to `a-1`. Refuses if nothing is left.
-async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Error<()>> {
+/// Moves the rest of `a-2`, but 30 at most, to `a-1`. Refuses if nothing is left. It adds to `a-2` without a demand on its
+/// version.
+async fn transfer(client: &Client, call: &Call) -> Result<i64, Error<()>> {
     let store = Store::new(client);
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
@@ -46,10 +40,7 @@ async fn transfer(client: &Client, first: First, call: &Call) -> Result<i64, Err
         if amount == 0 {
             return Err(Error::Refused(()));
         }
-        match first {
-            First::Updated => attempt.update_at(to, &Account { balance: there + amount }).map(drop)?,
-            First::AddedTo => attempt.edit(to, &Edit::add("balance", amount, 0..=1000))?,
-        }
+        attempt.update_at(to, &Account { balance: there + amount })?;
         attempt.edit(from, &Edit::add("balance", -amount, 0..=1000))?;
         Ok(amount)
     });
@@ -85,27 +76,12 @@ fn operations(engine: &Engine) -> Vec<String> {
     engine.take_log().into_iter().map(|asked| asked.operation).collect()
 }
 
-/// The lost send could still be applied: its row is unchanged and the other account may get more.
-#[tokio::test(start_paused = true)]
-async fn a_row_that_was_to_be_updated_is_burned_so_that_no_copy_of_the_lost_send_is_applied() {
-    let engine = with_accounts().await;
-    let (client, late) = client_that_is_refused_after_a_loss(&engine, 0, str::to_owned);
-    let refused = transfer(&client, First::Updated, &call()).await;
-    assert!(matches!(refused, Err(Error::Refused(()))), "{refused:?}");
-    let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem"];
-    assert_eq!(operations(&engine), expected, "the last one burns");
-    set_balance(&engine, "a-2", 90);
-    let late = late.lock().expect("no panic").clone();
-    let (status, answer) = engine.answer("TransactWriteItems", &late);
-    assert_eq!((status, balances(&engine)), (400, [50, 90]), "{answer}");
-}
-
 /// The refusal tells only of another transaction at the row. The burn shows the row.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_a_burn_has_shown_is_not_read_again() {
     let engine = with_accounts().await;
     let (client, _) = client_that_is_refused_after_a_loss(&engine, 5, |answer| step_in_conflict(answer, 0));
-    let moved = transfer(&client, First::Updated, &call()).await;
+    let moved = transfer(&client, &call()).await;
     assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]));
     let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
     assert_eq!(operations(&engine), expected);
@@ -161,133 +137,12 @@ async fn a_row_that_takes_much_memory_is_read_again_if_another_step_was_refused(
     assert_eq!(double_both("a-2", 150_000, double).await, twice, "a burn would need its values");
 }
 
-/// An account in a table with swept tombstones. A tombstone keeps the attributes of other programs.
-#[derive(Clone, Serialize, Deserialize, Record)]
-#[record(key = "accountId", settings = Settings::without_ttl().swept())]
-struct Swept {
-    balance: i64,
-}
-
-/// The burn of a create on a tombstone demands that the row still is one. Even a large tombstone is kept in memory for
-/// it.
-#[tokio::test(start_paused = true)]
-async fn a_lost_create_on_a_tombstone_that_takes_much_memory_can_be_burned() {
-    let engine = with_accounts().await;
-    enlarge(&engine, 150_000);
-    let store = Store::new(&engine.client());
-    store.table::<Swept>(TABLE).delete("a-1").await.expect("an account");
-    assert!(engine.row(TABLE, "accountId", "a-1")["more"].is_object());
-    let client = client_whose_first_write(&engine, |engine, _, _| {
-        set_balance(engine, "a-2", 0);
-        lost()
-    });
-    let store = Store::new(&client);
-    let mut reads = Reads::new();
-    let to = reads.item("a-1", &store.table::<Swept>(TABLE), "a-1");
-    let from = reads.item("a-2", &store.table::<Account>(TABLE), "a-2");
-    let opened = store.transact_with_retry(reads, |attempt| {
-        if attempt.get(from)?.is_none_or(|account| account.value.balance == 0) {
-            return Err(Error::Refused(()));
-        }
-        attempt.put_if_absent(to, &Swept { balance: 10 })?;
-        attempt.edit(from, &Edit::add("balance", -10, 0..=1000))?;
-        Ok(())
-    });
-    let opened = opened.await;
-    assert!(matches!(opened, Err(Error::Refused(()))), "{opened:?}");
-}
-
-/// With the same token, DynamoDB would say the same until time is up.
-#[tokio::test(start_paused = true)]
-async fn a_transaction_whose_token_is_said_to_mismatch_is_sent_again_with_another_token_and_then_recognized() {
-    let engine = with_accounts().await;
-    let tokens = Arc::<Mutex<Vec<Value>>>::default();
-    let sent = tokens.clone();
-    let client = client_whose(&engine, move |engine, writes, operation, body| {
-        if is_read(operation) {
-            return engine.answer(operation, body);
-        }
-        let request: Value = serde_json::from_slice(body).expect("JSON");
-        sent.lock().expect("no panic").push(request["ClientRequestToken"].clone());
-        match writes {
-            0 => {
-                engine.answer(operation, body);
-                lost()
-            }
-            1 => error(400, "IdempotentParameterMismatchException"),
-            _ => engine.answer(operation, body),
-        }
-    });
-    let moved = transfer(&client, First::Updated, &call()).await;
-    assert_eq!((moved.expect("it was applied"), balances(&engine)), (30, [80, 20]));
-    let tokens = tokens.lock().expect("no panic");
-    let [first, again, other] = &tokens[..] else {
-        panic!("one lost, one that mismatches, one that is refused: {tokens:?}")
-    };
-    assert!(first == again && again != other, "{tokens:?}");
-}
-
 /// A client with an event, `meanwhile`, before its first write.
 fn client_after(engine: &Engine, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> Client {
     client_whose_first_write(engine, move |engine, operation, body| {
         meanwhile(engine);
         engine.answer(operation, body)
     })
-}
-
-/// How often a transfer counts a lost race, if this happens before its first send.
-async fn conflicts(first: First, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> u32 {
-    let engine = with_accounts().await;
-    let (client, call) = (client_after(&engine, meanwhile), call());
-    drop(transfer(&client, first, &call).await);
-    call.tally().conflicts
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_row_that_has_moved_on_or_gone_is_a_lost_race_and_an_add_that_is_refused_within_its_window_is_none() {
-    let key = json!({"accountId": {"S": "a-1"}});
-    let remove = move |engine: &Engine| {
-        engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": key}));
-    };
-    let rivals = |times: u64| move |engine: &Engine| (0..times).for_each(|_| rival(engine, "a-1"));
-    assert_eq!(conflicts(First::Updated, rivals(1)).await, 1);
-    assert_eq!(conflicts(First::Updated, remove).await, 1, "it is at no later version, but gone");
-    assert_eq!(conflicts(First::AddedTo, rivals(7)).await, 0, "it is applied");
-    assert_eq!(conflicts(First::AddedTo, rivals(8)).await, 1, "the row has left the window");
-    let full = |engine: &Engine| set_balance(engine, "a-1", 990);
-    assert_eq!(conflicts(First::AddedTo, full).await, 0, "it is within its window, and has no room");
-}
-
-/// Another transaction checks the lease at the same moment. This says nothing about its holder.
-#[tokio::test(start_paused = true)]
-async fn a_lease_that_another_transaction_looks_at_is_not_taken_for_lost() {
-    let engine = with_accounts().await;
-    let client = client_whose(&engine, move |engine, writes, operation, body| {
-        if operation != "TransactWriteItems" || writes > 1 {
-            return engine.answer(operation, body);
-        }
-        rival(engine, "a-1");
-        let (status, answer) = engine.answer(operation, body);
-        (status, step_in_conflict(&answer, 0))
-    });
-    let store = Store::new(&client);
-    let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
-    let held = store.leases(LEASES).acquire("k", "a", terms).await.expect("a free lease");
-    let accounts: Table<Account> = store.table(TABLE);
-    let mut reads = Reads::new();
-    let lease = reads.lease("lease", held.token());
-    let account = reads.item("account", &accounts, "a-1");
-    engine.take_log();
-    let written = store.transact_with_retry(reads, |attempt| {
-        attempt.require(lease)?;
-        let balance = attempt.get(account)?.map_or(0, |account| account.value.balance);
-        attempt.update_at(account, &Account { balance: balance + 10 })?;
-        Ok::<_, Error>(())
-    });
-    written.await.expect("the lease is held");
-    assert_eq!(balances(&engine), [61, 50]);
-    let expected = ["BatchGetItem", "TransactWriteItems", "TransactWriteItems"];
-    assert_eq!(operations(&engine), expected, "the lease is never read");
 }
 
 #[tokio::test(start_paused = true)]
@@ -341,4 +196,81 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     let again = &asked[2].body["RequestItems"][TABLE]["Keys"];
     assert_eq!(*again, json!([{"accountId": {"S": "a-2"}}]));
     assert_eq!(balances(&engine), [49, 49]);
+}
+
+const NOTES: &str = "Notes";
+
+/// A note beside accounts. Its create is the anchor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "noteId")]
+struct Note {
+    text: String,
+}
+
+/// An engine with an account of 50.
+async fn with_account() -> Engine {
+    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
+    accounts::with_accounts(&engine, &["a-1"]).await;
+    engine
+}
+
+/// Takes from the account and leaves a note, once. Refuses if the account has less.
+async fn take(client: &Client, by: i64) -> Result<(), Error<i64>> {
+    let store = Store::new(client);
+    let mut reads = Reads::new();
+    let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
+    let account = reads.later("account", &store.table::<Account>(TABLE), "a-1");
+    let taken = store.transact_with_retry(reads, |attempt| {
+        if attempt.get(note)?.is_some() {
+            return Ok(());
+        }
+        match attempt.get(account)? {
+            Some(account) if account.value.balance < by => return Err(Error::Refused(account.value.balance)),
+            _ => {}
+        }
+        attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
+        attempt.edit(account, &Edit::add("balance", -by, 0..=100))?;
+        Ok(())
+    });
+    taken.await
+}
+
+fn state(engine: &Engine) -> (i64, bool) {
+    (balance(engine, "a-1"), engine.row(NOTES, "noteId", "n-1")["text"].is_object())
+}
+
+#[tokio::test]
+async fn a_bare_add_beside_an_anchor_demands_no_version_and_leaves_no_id() {
+    let engine = with_account().await;
+    let before = engine.row(TABLE, "accountId", "a-1");
+    take(&engine.client(), 20).await.expect("there is enough");
+    assert_eq!((state(&engine), engine.take_counts()), ((30, true), (0, 1)));
+    let after = engine.row(TABLE, "accountId", "a-1");
+    assert_eq!((&after["_version"]["N"], &after["_writes"]), (&json!("2"), &before["_writes"]));
+}
+
+#[tokio::test]
+async fn a_bare_add_that_is_refused_says_why_and_nothing_is_written() {
+    let engine = with_account().await;
+    let refused = take(&engine.client(), 51).await;
+    assert!(matches!(refused, Err(Error::Refused(50))), "{refused:?}");
+    assert_eq!((state(&engine), engine.take_counts()), ((50, false), (0, 1)));
+}
+
+#[tokio::test]
+async fn adds_alone_to_items_that_nobody_has_read_are_refused_before_anything_is_sent() {
+    let engine = with_account().await;
+    let store = Store::new(&engine.client());
+    let accounts = store.table::<Account>(TABLE);
+    let mut reads = Reads::new();
+    let items = ["a-1", "a-2"].map(|id| reads.later(id, &accounts, id));
+    let refused = store.transact_with_retry(reads, |attempt| {
+        attempt.edit(items[0], &Edit::add("balance", -10, 0..=1000))?;
+        attempt.edit(items[1], &Edit::add("balance", 10, 0..=1000))?;
+        Ok::<_, Error>(())
+    });
+    let refused = refused.await;
+    assert!(matches!(refused, Err(Error::Failed(Failure::InvalidTransaction { .. }))), "{refused:?}");
+    let asked: Vec<Value> = engine.take_log().into_iter().map(|asked| asked.body).collect();
+    assert!(asked.is_empty(), "{asked:?}");
 }

@@ -1,4 +1,4 @@
-//! Minutes of throttling and of incomplete batches: the answers to callers and the number of requests.
+//! Minutes of throttling: the answers to callers and the number of requests.
 
 use super::accounts::{Account, TABLE, add_one};
 use crate::harness::emf::Metrics;
@@ -23,11 +23,6 @@ use tokio::time::{Instant, sleep};
 
 /// The time of a call.
 const ALLOWED: Duration = Duration::from_secs(5);
-
-/// The most sends of one call on average, while it is never answered in full. Seven pauses grow to a second, which takes
-/// 0.64 s on average. Each further one takes half a second: 16 in 5 s. A call may have two such loops, one after
-/// another.
-const SENDS: usize = 20;
 
 const WRITERS: u64 = 3;
 
@@ -235,116 +230,5 @@ async fn the_limit_that_throttles_is_named_to_the_caller_in_the_log_and_in_the_m
         let failure = table.in_call(&call).get("a-1").await.expect_err("throttled");
         let said = (failure.throttling_limit(), call.tally().throttling_limit, call.tally().throttled > 1);
         assert_eq!(said, (Some(limit), Some(limit), true), "{name}, a read: {failure:?}");
-    }
-}
-
-/// A table whose client has spent its tokens.
-async fn without_tokens() -> (Dynamo, Table<Account>) {
-    let (db, storm) = scene(11, Rates::default());
-    let table: Table<Account> = store_on(&db).table(TABLE);
-    storm.throttles(1000, 1000);
-    let mut sends = 0;
-    while sends != 1 {
-        let call = soon();
-        table.in_call(&call).get("a-1").await.expect_err("throttled");
-        sends = call.tally().throttled;
-    }
-    storm.throttles(0, 0);
-    (db, table)
-}
-
-#[tokio::test(start_paused = true)]
-async fn without_tokens_only_a_throttled_send_with_a_known_outcome_is_not_repeated_and_each_answer_gives_one() {
-    let (key, empty) = (Key::from("a-1"), Account { balance: 0 });
-
-    let (db, table) = without_tokens().await;
-    let conflict = db.fault(Fault::TransactionConflict).of_writes().once();
-    table.create("a-2", &empty).await.expect("a conflict costs no token");
-    let refused = db.fault(Fault::Refused500).of("GetItem").once();
-    table.get(&key).await.expect("nor does an answer that proves nothing");
-    assert_eq!((conflict.struck(), refused.struck()), (1, 1));
-
-    let (db, table) = without_tokens().await;
-    let lost = db.fault(Fault::Applied500).of_writes().once();
-    let throttled = db.throttle().of_writes().once();
-    table.create("a-2", &empty).await.expect("the first send is asked about, and was applied");
-    assert_eq!((lost.struck(), throttled.struck()), (1, 1));
-
-    let (db, table) = without_tokens().await;
-    table.create("a-2", &empty).await.expect("an answer, and so a hedge for the next");
-    let late = db.delay(Duration::from_millis(400)).of_writes().once();
-    let throttled = db.throttle().of_writes().once();
-    table.create("a-3", &empty).await.expect("the answer to the first send is awaited");
-    assert_eq!((late.struck(), throttled.struck()), (1, 1));
-
-    for (what, answers, is_paid) in
-        [("reads", 4, false), ("reads", 5, true), ("refusals", 4, false), ("refusals", 5, true)]
-    {
-        let (db, table) = without_tokens().await;
-        for _ in 0..answers {
-            if what == "reads" {
-                table.get(&key).await.expect("an answer");
-            } else {
-                table.create(&key, &empty).await.expect_err("it is there");
-            }
-        }
-        let throttled = db.throttle().once();
-        assert_eq!(table.get(&key).await.is_ok(), is_paid, "{answers} {what}");
-        assert_eq!(throttled.struck(), 1);
-    }
-}
-
-/// Leaves one key of every batch unprocessed.
-struct NeverWhole;
-
-impl Seam for NeverWhole {
-    fn arrives(&self, network: &Network, request: &Request) -> fencepost_test::Answer {
-        if request.operation != "BatchGetItem" {
-            return network.engine.execute(request);
-        }
-        let mut asked = request.clone();
-        let keys = asked.body["RequestItems"][TABLE]["Keys"].as_array_mut().expect("keys");
-        let left_out = keys.pop().expect("a key");
-        if keys.is_empty() {
-            let body = json!({"Responses": {}, "UnprocessedKeys": request.body["RequestItems"]});
-            return fencepost_test::Answer { status: 200, body };
-        }
-        let mut answer = network.engine.execute(&asked);
-        answer.body["UnprocessedKeys"] = json!({TABLE: {"Keys": [left_out], "ConsistentRead": true}});
-        answer
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_that_is_never_whole_ends_by_the_deadline_as_unavailable_after_few_requests() {
-    for seed in 0..5 {
-        let db = Dynamo::with_seam(seed, Rates::default(), NeverWhole);
-        db.create_table(TABLE, "accountId");
-        let keys = ["a-1", "a-2", "a-3"].map(Key::from);
-        for id in ["a-1", "a-2", "a-3"] {
-            db.put(TABLE, &account(id));
-        }
-        let store = store_on(&db);
-        let table: Table<Account> = store.table(TABLE);
-        let begun = Instant::now();
-        let failed = table.in_call(&soon()).get_many(&keys).await.expect_err("one is never read");
-        assert!(matches!(failed, Failure::Unavailable { .. }), "{failed}");
-        assert!(begun.elapsed() <= ALLOWED, "{:?}", begun.elapsed());
-        let sent = db.log().len();
-        assert!((5..=2 * SENDS).contains(&sent), "seed {seed}: {sent} requests");
-
-        let mut reads = Reads::new();
-        let items = [0, 1, 2].map(|at| reads.item(format!("a-{at}"), &table, &keys[at]));
-        let (begun, call) = (Instant::now(), soon());
-        let store = store.in_call(&call);
-        let ended = store.transact_with_retry(reads, |attempt| {
-            items.iter().try_for_each(|item| attempt.get(*item).map(drop))?;
-            Ok::<_, Error>(())
-        });
-        let failed = ended.await.expect_err("one is never read");
-        assert!(matches!(failed, Error::Failed(Failure::Unavailable { .. })), "{failed}");
-        assert!(begun.elapsed() <= ALLOWED, "{:?}", begun.elapsed());
-        assert!(db.log().len() - sent <= 2 * SENDS, "seed {seed}: {} requests", db.log().len() - sent);
-        assert_eq!(db.log().writes().len(), 0);
     }
 }

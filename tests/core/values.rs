@@ -146,25 +146,6 @@ struct Note {
     more: Value,
 }
 
-/// `tests/outside` encodes the same value in a build without `serde_json/arbitrary_precision`, to the same attributes.
-#[tokio::test]
-async fn the_numbers_of_json_are_stored_as_numbers_whatever_features_the_build_has() {
-    let more = json!({"whole": 7, "one": 1.0, "half": 0.5, "large": 1e60, "deep": [{"n": -2.25}]});
-    let map = |members: &[(&str, AttributeValue)]| {
-        M(members.iter().map(|(name, value)| ((*name).to_owned(), value.clone())).collect())
-    };
-    let (engine, table) = table::<Note>();
-    let deep = L(vec![map(&[("n", number("-2.25"))])]);
-    let numbers = [("whole", "7"), ("one", "1"), ("half", "0.5"), ("large", "1e+60")];
-    let members: Vec<_> =
-        numbers.map(|(name, text)| (name, number(text))).into_iter().chain([("deep", deep)]).collect();
-    let note = Note { more };
-    assert_eq!(note.encode().expect("attributes")["more"], map(&members));
-    table.create("n-1", &note).await.expect("a free key");
-    table.edit("n-1", &Edit::set(["more", "half"], &json!(0.25))).await.expect("a note");
-    assert_eq!(engine.row(TABLE, "noteId", "n-1")["more"]["M"]["half"], json!({"N": "0.25"}));
-}
-
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn halved<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.serialize_f64(value / 2.0)

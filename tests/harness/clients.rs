@@ -4,8 +4,8 @@ use super::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use serde_json::{Value, json};
 use std::collections::VecDeque;
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use fencepost_test::{Reply, client_answered_by as client_whose};
@@ -36,17 +36,6 @@ pub fn client_whose_first_write(
     client_whose(engine, move |engine, writes, operation, body| {
         if is_read(operation) || writes > 0 { engine.answer(operation, body) } else { fares(engine, operation, body) }
     })
-}
-
-/// A client whose first write is noted, for the network to deliver it once more.
-pub fn client_that_notes_its_first_write(engine: &Engine) -> (Client, Arc<Mutex<Vec<u8>>>) {
-    let noted = Arc::new(Mutex::new(Vec::new()));
-    let under_way = Arc::clone(&noted);
-    let client = client_whose_first_write(engine, move |engine, operation, body| {
-        *noted.lock().expect("no panic") = body.to_vec();
-        engine.answer(operation, body)
-    });
-    (client, under_way)
 }
 
 /// The fate of a request.

@@ -10,7 +10,6 @@ pub mod engine;
 pub mod events;
 pub mod faults;
 pub mod functions;
-pub mod late;
 pub mod maintenance;
 pub mod off;
 pub mod restore;

@@ -40,11 +40,6 @@ impl OffClock {
         OffClock { start, ahead, gains: 0, set: None, most: i64::MAX }
     }
 
-    /// It is right until then, and ahead by so many milliseconds since.
-    pub fn set_after(start: Instant, time: Duration, ahead: i64) -> Self {
-        OffClock { start, ahead: 0, gains: 0, set: Some((time, ahead)), most: i64::MAX }
-    }
-
     /// By how many milliseconds it is ahead now.
     pub fn ahead(&self) -> i64 {
         let elapsed = self.start.elapsed();

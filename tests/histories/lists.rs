@@ -3,7 +3,7 @@
 
 use super::history::{History, says_not_applied};
 use super::scene::{self, Begun, STORM, rates, with_few_attempts, work_together};
-use crate::harness::engine::{Asked, Engine, store};
+use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Applied, Broken, Freezing, Rates, network_that_breaks};
 use crate::harness::states::version;
 use crate::harness::total::Total;
@@ -251,8 +251,6 @@ async fn create(engine: &Engine, scene: &str, list: List) {
     table.create(id(scene, list), &Entries { entries: Vec::new() }).await.expect("a free key and no fault");
 }
 
-const TOLD_ANOTHER: &str = "told a list that was never stored at its version";
-
 struct Lists {
     scene: String,
     done: Vec<Operation>,
@@ -278,12 +276,11 @@ impl History for Lists {
         Lists { scene: scene.name.clone(), done: scene.take_done(), applied }
     }
 
-    fn violations(&self, engine: &Engine, _: &[Asked]) -> Vec<String> {
+    fn violations(&self, engine: &Engine) -> Vec<String> {
         let transactions: Vec<_> = self.done.iter().map(transaction).collect();
         let last = LISTS.map(|list| (list, entries_of(&engine.row(TABLE, KEY, &id(&self.scene, list)))));
         let anomalies = cycles::anomalies(&transactions, &last);
-        let mut found: Vec<_> = anomalies.iter().map(ToString::to_string).collect();
-        found.extend(self.done.iter().filter_map(|operation| self.told_another(operation)));
+        let found: Vec<_> = anomalies.iter().map(ToString::to_string).collect();
         found
     }
 
@@ -319,25 +316,6 @@ impl History for Lists {
 }
 
 impl Lists {
-    /// The mistake if the answer to a committed transaction shows a list that was never stored at its version.
-    fn told_another(&self, operation: &Operation) -> Option<String> {
-        let committed = operation.lists.iter().filter(|_| operation.told == Told::Committed);
-        let told = committed.flat_map(|(list, Touched { read, at, append })| {
-            let made = append.and_then(|append| append.makes).map(|at| (at, with(read, operation.number)));
-            [at.map(|at| (at, read.clone())), made].into_iter().flatten().map(move |told| (*list, told))
-        });
-        let mut never = told.filter(|(list, (at, entries))| !self.had(list, *at, entries));
-        never.next().map(|never| format!("{TOLD_ANOTHER}: {never:?} of {operation:?}"))
-    }
-
-    /// Whether a list had these entries at this version. It was empty at first.
-    fn had(&self, list: List, at: ItemVersion, entries: &[u64]) -> bool {
-        let key = id(&self.scene, list);
-        let rows = self.applied.iter().filter_map(|applied| applied.left_in(TABLE, &key));
-        let mut at_version = rows.filter(|row| row["_version"]["N"] == at.version.get().to_string().as_str());
-        at_version.any(|row| entries_of(row) == entries) || (at.version.get() == 1 && entries.is_empty())
-    }
-
     /// The clients' view of one list.
     fn seen(&self, list: &List) -> Vec<SeenOf<Vec<u64>>> {
         let of_list = |operation: &Operation| {

@@ -1,7 +1,7 @@
 //! The scene of all kinds of histories: a network in a storm, clients with clocks of their own, and TTL.
 
-use crate::harness::engine::{Engine, Step};
-use crate::harness::faults::{Applied, Broken, Network, Rates, Touched, Wire, network_that_breaks, store_on};
+use crate::harness::engine::Step;
+use crate::harness::faults::{Applied, Network, Rates, Touched, Wire, store_on};
 use crate::harness::off::{OffClock, OffClocks};
 use fencepost::{Call, Deadline, RetryPolicy, Store};
 use serde_json::{Value, json};
@@ -133,18 +133,13 @@ pub async fn work_together(work: impl Iterator<Item: Future<Output: Send> + Send
     sleep(ALL_HAS_ARRIVED).await;
 }
 
-/// The network without faults. With the seed of the storm, it could repeat write ids.
-pub fn calm(engine: &Engine, seed: u64, broken: Broken) -> Arc<Network> {
-    network_that_breaks(engine, Rates::default(), broken, fastrand::Rng::with_seed(!seed))
-}
-
 /// One client: its own SDK client, store, wire and clock.
 pub struct Client<X, D> {
     pub scene: Arc<Scene<X, D>>,
     pub network: Arc<Network>,
     pub number: u64,
     pub wire: Wire,
-    clock: OffClock,
+    pub clock: OffClock,
 }
 
 pub struct Begun {

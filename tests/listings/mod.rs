@@ -1,7 +1,5 @@
 //! Listings: queries of tables and indexes, their cursors, and reads of many keys.
 
 mod cursors;
-mod histories;
-mod many;
 mod messages;
 mod pages;

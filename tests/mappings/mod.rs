@@ -2,7 +2,6 @@
 
 mod batches;
 mod budgets;
-mod lost_answers;
 mod processes;
 mod routes;
 pub mod world;

@@ -1,8 +1,15 @@
-//! Every route and every answer of `host-mapping`, with the rows behind them.
+//! Every route and every answer of `host-mapping`, with the rows behind them, also where answers are lost.
 
-use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, World, deletion, look_up, registration};
+use super::world::Trouble::{AnswerLost, Lost, Throttled};
+use super::world::{
+    DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, deletion, look_up,
+    registration, task,
+};
+use crate::harness::clients::client_whose;
 use crate::harness::engine::number;
 use serde_json::{Value, json};
+use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::Ordering::SeqCst;
 
 /// A live mapping as it is stored.
 fn live(ip: &str, instance: &str, at_ms: u64) -> Value {
@@ -261,5 +268,87 @@ async fn a_row_that_cannot_be_read_is_a_fault_and_is_left_alone() {
             assert!(!answer.body.as_deref().unwrap_or_default().contains("malformed"), "{answer:?}");
         }
         assert_eq!(world.row(IP), broken);
+    }
+}
+
+impl World {
+    /// The same, where every write does.
+    fn doomed(&self, trouble: Trouble) -> World {
+        self.reached_by(&client_in_trouble(&self.engine, move |_, _| Some(trouble)))
+    }
+
+    /// The same, where the first write arrives or does not, its answer is lost, and another client acts before the second
+    /// write, as `meanwhile` says.
+    fn overtaken(&self, meanwhile: impl Fn(&World) + Send + Sync + 'static, arrives: bool) -> World {
+        let writes = AtomicUsize::new(0);
+        let other = self.reached_by(&self.engine.client());
+        self.reached_by(&client_whose(&self.engine, move |engine, _, operation, body| {
+            if operation == "PutItem" && writes.fetch_add(1, SeqCst) == 0 {
+                if arrives {
+                    engine.answer(operation, body);
+                }
+                meanwhile(&other);
+                return (500, String::new());
+            }
+            engine.answer(operation, body)
+        }))
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_write_that_is_never_answered_is_unknown_and_a_throttled_one_was_not_applied() {
+    for event in [registration(IP, "i-b", T2), deletion(IP, T2, Some("i-b"))] {
+        for (trouble, status, code, applied) in [
+            (AnswerLost, 504, "outcome_unknown", true),
+            (Lost, 504, "outcome_unknown", false),
+            (Throttled, 503, "unavailable", false),
+        ] {
+            let world = World::new();
+            world.stands(IP, "i-a", T1).await;
+            let row = world.row(IP);
+            let answer = world.doomed(trouble).send(&event).await;
+            answer.says(status, code);
+            answer.check_problem();
+            assert_eq!(world.row(IP) != row, applied, "{event:?} {trouble:?}");
+            assert!(world.send(&event).await.status < 300, "it can be sent again at any time");
+        }
+    }
+}
+
+/// Another client deleted `i-a` of `T1`; the tombstone may be purged in so many milliseconds.
+fn dying_tombstone(milliseconds_left: u64) -> impl Fn(&World) + Send + Sync + 'static {
+    move |other| {
+        let purge_at = (START_MS + milliseconds_left) / 1000;
+        other.plant(&json!({
+            "hostIp": {"S": IP},
+            "instanceId": {"S": "i-a"},
+            "creationTimestamp": {"N": T1_MS.to_string()},
+            "_purgeAt": {"N": purge_at.to_string()},
+        }));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lost_registration_that_is_refused_by_a_tombstone_about_to_be_purged_stays_unknown() {
+    for milliseconds_left in [0, 60_000, 5 * 60_000] {
+        let world = World::new();
+        let answer = world.overtaken(dying_tombstone(milliseconds_left), false).register(IP, "i-a", T1).await;
+        // Its first copy may still be on its way, and soon nothing will be there to refuse it.
+        answer.says(504, "outcome_unknown");
+    }
+    let world = World::new();
+    world.overtaken(dying_tombstone(30 * DAY_MS), false).register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_message_whose_outcome_is_unknown_comes_again() {
+    for trouble in [AnswerLost, Lost] {
+        let world = World::new();
+        world.stands(IP, "i-a", T1).await;
+        let batch = batch_of(&[("m-1", task(IP, T1, Some("i-a")))]);
+        assert_eq!(world.doomed(trouble).batch(&batch).await, ["m-1"], "{trouble:?}");
+        assert!(world.batch(&batch).await.is_empty());
+        assert_eq!(world.instance(IP).await, None);
+        world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
     }
 }

@@ -151,18 +151,3 @@ fn the_pages_name_only_files_that_exist() {
     }
     missing.report();
 }
-
-#[test]
-fn the_table_of_behaviours_names_only_files_that_exist() {
-    let table = read("tests/main.rs");
-    let mut missing = Complaints::default();
-    for path in
-        table.lines().filter(|line| line.starts_with("//! |")).flat_map(|line| line.split('`').skip(1).step_by(2))
-    {
-        let is_path = path.contains(".rs") || path.ends_with('/');
-        missing.unless(!is_path || root().join("tests").join(path).exists(), || {
-            format!("tests/main.rs: it names {path}, which does not exist")
-        });
-    }
-    missing.report();
-}

@@ -5,7 +5,6 @@ mod derived;
 mod files;
 mod functions;
 mod imports;
-mod metrics;
 mod openapi;
 mod permissions;
 mod protection;

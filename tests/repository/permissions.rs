@@ -3,8 +3,8 @@
 //! "No less" is checked after every request of every test. "No more" is checked here: each event of the crash matrix is sent
 //! twice, and once more when its idempotency record has expired.
 
-use crate::crashes::alone::cases_of;
 use crate::crashes::case::{Case, Killed};
+use crate::crashes::cases_of;
 use crate::harness::engine::{TEMPLATE, Use};
 use crate::harness::events::{Event, event_of, sample};
 use crate::harness::functions::{Alone, Devices, Leasing, Mappings, Shop, allowed, alone, missing, unused};

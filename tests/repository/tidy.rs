@@ -139,23 +139,6 @@ fn no_test_stands_where_none_is_built() {
     found.report();
 }
 
-/// A filter that matches no test is no error for `cargo test`.
-#[test]
-fn the_folders_of_tests_that_scripts_ask_for_exist() {
-    let mut found = Complaints::default();
-    for script in [".ci/run", ".ci/deep", ".ci/scenarios"] {
-        let text = fs::read_to_string(root().join(script)).expect("a script");
-        let filters: Vec<_> = text.split_whitespace().filter_map(|word| word.strip_suffix("::")).collect();
-        found.unless(!filters.is_empty(), || format!("{script}: asks for no folder of tests"));
-        for filter in filters {
-            let path = root().join("tests").join(filter.replace("::", "/"));
-            let exists = path.join("mod.rs").exists() || path.with_extension("rs").exists();
-            found.unless(exists, || format!("{script}: there are no tests {filter}::"));
-        }
-    }
-    found.report();
-}
-
 #[test]
 fn no_file_knows_the_machine_it_was_written_on() {
     let marks = ["/home/", "/root/", "/Users/", "/work/", "C:\\", "/mnt/"];

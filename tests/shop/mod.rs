@@ -3,6 +3,5 @@
 mod budgets;
 mod crowd;
 mod exactly_once;
-mod listings;
 mod routes;
 pub mod world;

@@ -8,7 +8,6 @@
 //! `FENCEPOST_RECORD_ROWS=1 cargo test -p tests --test all rows_that_yesterday`. A new kind of row is recorded in the same way.
 //! The rows that are there already must stay as they are then, but for random ids.
 
-mod between;
 mod reading;
 mod recorded;
 mod scene;

@@ -2,7 +2,6 @@
 //!
 //! - [`adds`]: adds to one item, at once and steadily.
 //! - [`crowd`]: writers that start at once on one item.
-//! - [`leases`]: many callers that wait for one lease.
 //! - [`orders`]: orders of many clients at once, with and without lost answers.
 //! - [`pace`]: the units of a change, and the changes of one item in a second.
 //! - [`pool`]: connections with slow handshakes, late answers, or none.
@@ -11,7 +10,6 @@
 
 pub mod adds;
 pub mod crowd;
-pub mod leases;
 pub mod orders;
 pub mod pace;
 pub mod pool;

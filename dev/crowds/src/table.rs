@@ -16,14 +16,10 @@ use std::time::Duration;
 pub const NAME: &str = "Devices";
 /// The partition key of the table, the same as in `device-state`.
 pub const KEY: &str = "deviceId";
-/// The table of idempotency keys in the environment of `device-state`. No benchmark uses it.
-pub const RECORDS: &str = "IdempotencyRecords";
 /// The table of products, with the key `productId`.
 pub const PRODUCTS: &str = "Products";
 /// The table of orders, with the key `orderId`.
 pub const ORDERS: &str = "Orders";
-/// The table of leases, with the key `leaseKey`.
-pub const LEASES: &str = "Leases";
 
 /// The time for a call, out of Lambda's 10 s.
 pub const ALLOWANCE: Duration = Duration::from_millis(9750);
@@ -41,7 +37,7 @@ impl Record for Counter {
 }
 
 /// The tables, each with its partition key.
-pub const TABLES: [(&str, &str); 4] = [(NAME, KEY), (PRODUCTS, "productId"), (ORDERS, "orderId"), (LEASES, "leaseKey")];
+pub const TABLES: [(&str, &str); 3] = [(NAME, KEY), (PRODUCTS, "productId"), (ORDERS, "orderId")];
 
 /// An engine in memory with empty tables.
 #[must_use]

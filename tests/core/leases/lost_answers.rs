@@ -1,13 +1,11 @@
 //! Lost answers: the outcome of the request is found out at once, and never reported wrongly.
 
-use super::{renew_elsewhere, take_over, update};
-use crate::harness::clients::{Way, client_that, client_whose, client_whose_first_write, lost};
-use crate::harness::engine::{Engine, number};
-use crate::leases::world::{World, acquire, call, release, renew, shown_lease, terms, token};
+use crate::harness::clients::{Way, client_that};
+use crate::harness::engine::number;
+use crate::leases::world::{World, acquire, call, release, terms, token};
 use Way::{AnswerLost, Answered, Dropped, InTransaction};
-use fencepost::lease::{LeaseHeld, LeaseLost, NotHeldAt};
 use fencepost::{Error, Failure};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::Duration;
 
 /// A world behind a client. Its first requests take these ways, and the others arrive. The client has had an answer
@@ -77,25 +75,6 @@ async fn a_renewal_whose_answer_is_lost_is_recognised_and_not_made_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_by_token_alone_whose_answer_is_lost_is_recognised_too() {
-    for (ways, seconds, tag, counts) in [
-        (&[Answered(10), AnswerLost][..], 90, Some(0), (0, 2)),
-        (&[Answered(10), AnswerLost], 30, Some(0), (0, 2)),
-        // The read says how often it was renewed.
-        (&[Answered(10), AnswerLost], 30, None, (2, 1)),
-        (&[Answered(10), Answered(10), AnswerLost], 90, None, (1, 2)),
-        (&[Answered(10), AnswerLost, Answered(10), AnswerLost], 30, None, (2, 2)),
-    ] {
-        let world = faring(ways).await;
-        let token = world.acquired("k", "a", 60).await;
-        world.engine.take_log();
-        let tag = tag.map_or("*".to_owned(), |renewals: u64| format!("\"{token}.{renewals}\""));
-        let shown = world.send(&renew("k", token, seconds).header("if-match", &tag)).await.shown(200);
-        assert_eq!((shown["renewals"].as_u64(), world.engine.take_counts()), (Some(1), counts), "{ways:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_release_whose_answer_is_lost_is_released_by_one_request_more() {
     for world in [faring(&[Answered(10), AnswerLost]).await, faring(&[Answered(10), AnswerLost]).await] {
         let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
@@ -110,26 +89,6 @@ async fn a_release_whose_answer_is_lost_is_released_by_one_request_more() {
     assert_eq!((world.send(&release("k", token)).await.status, world.engine.take_counts()), (204, (0, 2)));
 }
 
-/// A copy of the first send releases the lease at exactly this number of renewals, never at a higher one.
-#[tokio::test(start_paused = true)]
-async fn a_lost_release_at_a_number_of_renewals_is_refused_only_if_the_lease_has_more() {
-    for (demanded, is_known) in [(0, true), (1, true), (3, false)] {
-        let world = faring(&[Answered(10), Answered(10), Answered(10), AnswerLost]).await;
-        let leases = &world.app.leases;
-        let mut lease = leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
-        for _ in 0..2 {
-            leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
-        }
-        let released = leases.release_at(lease.token(), Some(demanded)).await;
-        assert_eq!(
-            matches!(&released, Err(Error::Refused(NotHeldAt::Conflict(now))) if now.renewals == 2),
-            is_known,
-            "{released:?}"
-        );
-        assert_eq!(is_unknown(&released), !is_known, "{released:?}");
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_transaction_in_flight_is_no_lost_lease() {
     let world = faring(&[InTransaction, Answered(10), InTransaction, InTransaction, Answered(10), InTransaction]).await;
@@ -137,35 +96,6 @@ async fn a_transaction_in_flight_is_no_lost_lease() {
     world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
     world.app.leases.release(lease).await.expect("released");
     assert_eq!(world.engine.take_counts(), (0, 3), "a refused one is not asked of the engine");
-}
-
-#[tokio::test(start_paused = true)]
-async fn one_renewal_that_failed_loses_no_lease() {
-    let world = faring(&[Answered(10), Dropped, Dropped, Dropped, Dropped]).await;
-    let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
-    let before = lease.clone();
-    world.pass(5_000).await;
-    let failed = world.app.leases.in_call(&call(1)).renew(&mut lease, terms(10_000)).await;
-    assert!(is_unknown(&failed), "{failed:?}");
-    assert_eq!((lease.at(), lease.remaining()), (before.at(), before.remaining()), "it is as it was before");
-    assert!(!lease.remaining().is_zero());
-    world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
-    assert_eq!((lease.renewals(), lease.token()), (1, before.token()));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_later_renewal_adopts_one_that_landed_unknown() {
-    let world = faring(&[Answered(10), AnswerLost, AnswerLost, AnswerLost, AnswerLost]).await;
-    let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
-    world.pass(5_000).await;
-    let unknown = world.app.leases.in_call(&call(1)).renew(&mut lease, terms(10_000)).await;
-    assert!(is_unknown(&unknown), "{unknown:?}");
-    assert_eq!((lease.renewals(), number(&world.row("k"), "renewals")), (0, 1));
-    world.engine.take_log();
-    world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
-    assert_eq!((lease.renewals(), world.engine.take_counts()), (2, (0, 2)));
-    world.app.leases.renew(&mut lease, terms(10_000)).await.expect("renewed");
-    assert_eq!((lease.renewals(), world.engine.take_counts()), (3, (0, 1)), "and knows again where it is");
 }
 
 #[tokio::test(start_paused = true)]
@@ -185,95 +115,6 @@ async fn a_lease_whose_shorter_renewal_is_not_answered_is_believed_no_longer_tha
     let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
     world.app.leases.in_call(&call(1)).renew(&mut lease, terms(60_000)).await.expect_err("no answer");
     assert!(lease.remaining() > Duration::from_secs(8), "{:?}", lease.remaining());
-}
-
-/// A world where the first write after the acquire is applied, or not. Then this happens, and the answer is lost.
-fn where_then(applied: bool, happens: fn(&Engine)) -> World {
-    let world = World::new();
-    let client = client_whose(&world.engine, move |engine, write, operation, body| {
-        if write != 1 {
-            return engine.answer(operation, body);
-        }
-        if applied {
-            engine.answer(operation, body);
-        }
-        happens(engine);
-        lost()
-    });
-    world.reached_by(&client)
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_release_that_was_lost_before_the_next_acquire_is_unknown_and_never_fenced() {
-    for applied in [true, false] {
-        let world = where_then(applied, take_over);
-        let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
-        let released = world.app.leases.release(lease).await;
-        assert!(is_unknown(&released), "{released:?}");
-        let world = where_then(applied, take_over);
-        let token = world.acquired("k", "a", 60).await;
-        let answer = world.send(&release("k", token)).await;
-        answer.says(504, "outcome_unknown");
-        assert_eq!(world.send(&shown_lease("k")).await.shown(200)["holder"], "b", "what the other has is left alone");
-        // Asked again, with nothing pending, the answer is definite.
-        world.refused_for(&release("k", token), 409, "fenced", (0, 1)).await;
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_renewal_that_was_lost_before_the_next_acquire_finds_the_lease_lost() {
-    for applied in [true, false] {
-        let world = where_then(applied, take_over);
-        let mut lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
-        let renewed = world.app.leases.renew(&mut lease, terms(10_000)).await;
-        assert!(matches!(renewed, Err(Error::Refused(LeaseLost::Fenced))), "{renewed:?}");
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_renewal_with_a_tag_that_was_lost_before_another_renewal_is_said_to_be_unknown_unless_it_cannot_have_landed()
-{
-    for (applied, status, code) in [(true, 504, "outcome_unknown"), (false, 412, "version_conflict")] {
-        let world = where_then(applied, renew_elsewhere);
-        let token = world.acquired("k", "a", 60).await;
-        let tag = format!("\"{token}.0\"");
-        let answer = world.send(&renew("k", token, 90).header("if-match", &tag)).await;
-        answer.says(status, code);
-    }
-}
-
-/// The second renewal follows another client's, and is refused by a row that cannot be read.
-#[tokio::test(start_paused = true)]
-async fn a_renewal_that_ends_at_an_unreadable_lease_is_unknown_if_an_earlier_one_was_lost() {
-    let world = World::new();
-    let client = client_whose(&world.engine, |engine, write, operation, body| {
-        if write == 1 {
-            engine.answer(operation, body);
-            renew_elsewhere(engine);
-            return lost();
-        }
-        if write == 3 {
-            let values = json!({":none": {"S": ""}, ":many": {"N": "9"}});
-            update(engine, "SET expiresAt = :none, renewals = :many", &values);
-        }
-        engine.answer(operation, body)
-    });
-    let leases = world.reached_by(&client).app.leases;
-    let mut lease = leases.acquire("k", "a", terms(10_000)).await.expect("acquired");
-    let renewed = leases.renew(&mut lease, terms(10_000)).await;
-    assert!(is_unknown(&renewed), "{renewed:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_acquire_that_was_lost_before_another_clients_acquire_names_the_holder() {
-    let world = World::new();
-    let client = client_whose_first_write(&world.engine, |engine, operation, body| {
-        engine.answer(operation, body);
-        take_over(engine);
-        lost()
-    });
-    let acquired = world.reached_by(&client).app.leases.acquire("k", "a", terms(10_000)).await;
-    assert!(matches!(&acquired, Err(Error::Refused(LeaseHeld { holder, .. })) if holder == "b"), "{acquired:?}");
 }
 
 #[tokio::test(start_paused = true)]

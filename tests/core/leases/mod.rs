@@ -1,10 +1,9 @@
-//! Leases of the crate: their tokens and their end, lost answers and late copies, waiting for a lease and working under one.
+//! Leases of the crate: their tokens and their end, the cost of lost answers, waiting for a lease and working under one.
 
 use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
 use serde_json::{Value, json};
 
-mod late_copies;
 mod lost_answers;
 mod tokens;
 mod waiting;
@@ -26,12 +25,6 @@ fn update(engine: &Engine, expression: &str, values: &Value) {
 fn take_over(engine: &Engine) {
     let values = json!({":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}, ":id": {"B": "AAAA"}});
     update(engine, "SET holder = :b, #t = #t + :one, renewals = :zero, acquireId = :id", &values);
-}
-
-/// The holder renews the lease elsewhere, for longer.
-fn renew_elsewhere(engine: &Engine) {
-    let values = json!({":one": {"N": "1"}, ":more": {"N": "100000"}});
-    update(engine, "SET renewals = renewals + :one, expiresAt = expiresAt + :more", &values);
 }
 
 /// The holder releases the lease elsewhere.

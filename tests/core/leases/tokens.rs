@@ -39,27 +39,6 @@ async fn a_row_may_be_purged_a_week_after_it_was_acquired_renewed_or_released_la
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_row_has_the_attributes_of_the_protocol_and_its_end_in_milliseconds() {
-    let world = World::new();
-    let token = world.acquired("k", "a", 60).await;
-    assert!((1..1 << 53).contains(&token), "every reader of JSON keeps it: {token}");
-    let row = world.row("k");
-    let ends = i64::try_from(world.clock.now() + 60_000).expect("small");
-    assert_eq!((number(&row, "expiresAt"), number(&row, "renewals")), (ends, 0));
-    assert_eq!(number(&row, "token").unsigned_abs(), token);
-    assert_eq!((&row["holder"], row["acquireId"]["B"].is_string()), (&json!({"S": "a"}), true));
-    let mut names: Vec<_> = row.as_object().expect("a row").keys().map(String::as_str).collect();
-    names.sort_unstable();
-    assert_eq!(names, ["acquireId", "expiresAt", "holder", "leaseKey", "purgeAt", "renewals", "token"]);
-    world.pass(1).await;
-    world.send(&renew("k", token, 60)).await.shown(200);
-    assert_eq!(number(&world.row("k"), "expiresAt"), ends + 1, "to the millisecond");
-    world.send(&release("k", token)).await;
-    let released = world.row("k");
-    assert_eq!((released.get("holder"), number(&released, "token").unsigned_abs()), (None, token));
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_remaining_time_goes_by_the_clock_that_has_less() {
     let world = World::new();
     let lease = world.app.leases.acquire("k", "a", terms(10_000)).await.expect("acquired");

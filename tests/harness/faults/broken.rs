@@ -62,6 +62,8 @@ pub enum Broken {
     NoCondition,
     /// The conditions of puts ask whether values are equal where they should ask for their order.
     OnlyEqual,
+    /// A write that met one of another Region is answered as if it were applied.
+    ConflictHidden,
     /// A client's transaction does not check the items that it only reads.
     Unchecked,
     /// A client makes the appends of a transaction one after the other, and sometimes takes them back.

@@ -5,7 +5,7 @@
 
 use super::history::{self, History};
 use super::scene::{ALL_HAS_ARRIVED, STORM, rates};
-use crate::harness::engine::{Asked, Engine};
+use crate::harness::engine::Engine;
 use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
 use crate::harness::total::Total;
 use item::{Operation, State, Timeline, Told, happened};
@@ -76,7 +76,7 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         Mixed { applied, done: scene.take_done(), key: scene.name.clone(), row }
     }
 
-    fn violations(&self, _: &Engine, _: &[Asked]) -> Vec<String> {
+    fn violations(&self, _: &Engine) -> Vec<String> {
         let timeline = self.timeline();
         let mut found: Vec<_> = self.done.iter().filter_map(|operation| timeline.contradicts(operation)).collect();
         found.extend(timeline.0.iter().filter_map(|state| self.lost_update(state).or_else(|| Self::undone(state))));

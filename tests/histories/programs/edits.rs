@@ -1,5 +1,6 @@
 //! Edits in programs, and what each leaves of an item by the words of its documentation alone.
 
+use super::catalog::{KINDS, Row};
 use super::values::{Item, canonical};
 use bigdecimal::BigDecimal;
 use judges::register;
@@ -36,6 +37,14 @@ pub enum Within {
 pub struct Edit {
     pub clauses: Vec<Clause>,
     pub seen: bool,
+}
+
+impl Edit {
+    /// Adds one to the number of the item.
+    pub fn one_more(row: Row, seen: bool) -> Self {
+        let clauses = vec![Clause::Add(vec![KINDS[row.kind].number()], "1".to_owned(), Within::Any)];
+        Edit { clauses, seen }
+    }
 }
 
 /// Why an item refuses an edit.

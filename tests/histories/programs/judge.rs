@@ -49,6 +49,7 @@ impl Does {
     }
 }
 
+const LEFT_OUT: &str = "a listing has left out what was there all the time";
 pub const UNKNOWN: &str = "unknown without a lost answer";
 
 impl Ended {
@@ -63,6 +64,8 @@ impl Ended {
         }
         found.extend(self.rows.iter().filter_map(|row| breaks_the_row(*row, &rows.0[row])));
         found.extend(self.breaks_a_key(&effects));
+        found.extend(self.breaks_a_lease());
+        found.extend(self.breaks_the_newest());
         found
     }
 
@@ -187,6 +190,13 @@ impl Ended {
         if let Some(shown) = untrue {
             return Some(format!("told a state that never was during its call, {:?}", shown.row));
         }
+        let left_out = told
+            .left_out
+            .iter()
+            .find(|row| !rows.was(**row, during, |state| state.is_none_or(|state| state.item.is_none())));
+        if let Some(row) = left_out {
+            return Some(format!("{LEFT_OUT}, {row:?}"));
+        }
         if told.not_at.is_some() && told.shown.iter().any(|shown| shown.at == told.not_at) {
             return Some("refused as a conflict at the very version that it demanded".to_owned());
         }
@@ -239,7 +249,8 @@ impl Ended {
                 let kind = failure.split([' ', '{']).next().unwrap_or_default();
                 let was_denied = sent.iter().any(|sent| sent.fault == Some(Fault::Denied));
                 let may_be = match kind {
-                    "Contention" | "Unavailable" | "Fenced" => true,
+                    "Contention" | "Unavailable" => true,
+                    "Fenced" => self.is_fenced(note, rows),
                     "Rejected" => was_denied || has("PlayLarge"),
                     "TooLarge" => has("PlayLarge"),
                     "InvalidRecord" => note.is_odd || note.op.edits().iter().any(|edit| edit.changes_twice()),

@@ -5,7 +5,7 @@
 
 use super::history::{self, By, History};
 use super::scene::{Scene, TTL, work_together};
-use crate::harness::engine::{Asked, Engine, Step, embedded_with_indexed_tables, store};
+use crate::harness::engine::{Engine, Step, embedded_with_indexed_tables, store};
 use crate::harness::faults::{Applied, Broken, ONE_PAYLOAD, Touched, network_that_breaks};
 use crate::harness::total::Total;
 use catalog::{KINDS, Row, key_of};
@@ -31,8 +31,8 @@ mod play;
 mod player;
 mod records;
 mod rows;
+mod rules;
 mod single;
-mod story;
 mod surface;
 mod told;
 mod values;
@@ -87,7 +87,8 @@ impl Programs {
         static RUNS: AtomicU64 = AtomicU64::new(0);
         let name = format!("{}-{}", program.seed, RUNS.fetch_add(1, Relaxed));
         let network = network_that_breaks(engine, program.rates, broken, fastrand::Rng::with_seed(program.seed));
-        let scene = Scene::new(program.seed, name, network, Own::default());
+        let scene =
+            Scene::new(program.seed, name, network, Own { has_no_skew: broken == Broken::NoSkew, ..Own::default() });
         let rows = rows_of(program);
         let ttl = tokio::spawn(act_as_ttl(scene.clone(), rows.clone(), program.ttl));
         let players = program.clients.iter().zip(0..).map(|(client, number)| {
@@ -97,9 +98,9 @@ impl Programs {
         work_together(players.collect::<Vec<_>>().into_iter()).await;
         ttl.abort();
         let (applied, notes, log) = (scene.network.applied().clone(), scene.take_done(), scene.network.log());
-        let program = program.clone();
-        let mut ended =
-            Ended { program, scene: scene.name.clone(), rows, applied, notes, log, not_read_back: Vec::new() };
+        let beliefs = std::mem::take(&mut *scene.beliefs.lock().expect("no panic"));
+        let (program, name, not_read_back) = (program.clone(), scene.name.clone(), Vec::new());
+        let mut ended = Ended { program, scene: name, rows, applied, notes, beliefs, log, not_read_back };
         let calm = store(&engine.client(), || SystemTime::UNIX_EPOCH + super::scene::EPOCH, || 7);
         for row in &ended.rows {
             let by = ended.left_whole(*row);
@@ -161,7 +162,7 @@ impl History for Programs {
         Err(format!("{why}\n{program}"))
     }
 
-    fn violations(&self, _: &Engine, _: &[Asked]) -> Vec<String> {
+    fn violations(&self, _: &Engine) -> Vec<String> {
         self.ended.violations()
     }
 
@@ -197,6 +198,7 @@ async fn act_as_ttl(scene: Arc<Stage>, rows: Vec<Row>, every: u64) {
         let begun = scene.numbers.load(Relaxed);
         pause = if begun == last { (2 * pause).min(every.max(5_000)) } else { every };
         last = begun;
+        scene.remove_ended(&[(LEASES, scene.name.clone()), (LEADERS, scene.name.clone())], || true);
         for row in &rows {
             let (engine, table, key) = (&scene.network.engine, KINDS[row.kind].table(), key_of(*row, &scene.name).1);
             if ends_at(row.kind, &engine.row_at(table, &key)).is_some_and(|end| end < scene.now()) {
@@ -224,7 +226,7 @@ fn each_broken_rule_is_noticed() {
     Programs::notices(&[
         (Broken::NoJudge, 0..2000, history::APPLIED_TWICE),
         (Broken::LastWriterOnly, 0..2000, history::APPLIED_TWICE),
-        (Broken::RowsDeleted, 0..2000, history::DENIED),
+        (Broken::RowsDeleted, 750..2750, history::DENIED),
         (Broken::ThrottlingClears, 0..2000, history::DENIED),
         (Broken::AddOfAnyId, 0..2000, history::APPLIED_TWICE),
         (Broken::AddNeverLate, 0..2000, history::APPLIED_TWICE),
@@ -237,6 +239,22 @@ fn each_broken_rule_is_noticed() {
         (Broken::TokenReused, 0..2000, ONE_PAYLOAD),
         (Broken::NoIdInTransactions, 580..2580, history::APPLIED_TWICE),
         (Broken::GuardBeforeJudge, 580..2580, history::APPLIED_TWICE),
+        (Broken::ConflictHidden, 0..2000, history::NEVER_APPLIED),
+    ]);
+}
+
+#[test]
+fn each_broken_rule_of_leases_and_of_the_newest_instance_is_noticed() {
+    Programs::notices(&[
+        (Broken::NoFence, 500..2500, rows::FELL),
+        (Broken::NotRequired, 50..2050, rules::NOT_HELD),
+        (Broken::LeasesDeleted, 0..2000, rules::NOT_RISEN),
+        (Broken::RenewalsUnchecked, 50..2050, rules::RENEWED_TWICE),
+        (Broken::HolderUnchecked, 900..2900, rules::RELEASED_RENEWED),
+        (Broken::NoSkew, 0..2000, rules::TWO_BELIEVED),
+        (Broken::NoCondition, 0..2000, rules::OLDER_REPLACED),
+        (Broken::RowsDeleted, 50..2050, rules::REVIVED),
+        (Broken::OnlyEqual, 0..2000, rules::OLDER_REPLACED),
     ]);
 }
 

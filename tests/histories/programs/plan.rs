@@ -7,6 +7,7 @@ use super::values::Draw;
 use crate::histories::scene::{STORM, rates};
 use fencepost_test::Rates;
 use serde_json::{Value, json};
+use std::fmt;
 
 /// A program.
 #[derive(Clone)]
@@ -180,7 +181,8 @@ pub struct Transaction {
 }
 
 /// Kinds whose values meet rarer conditions. Those that are named twice are drawn twice as often.
-const RARE: &str = "Large Session Builds Sets Binaries Floats Lists Large Session MayEnd SortedText SortedNumber";
+const RARE: &str =
+    "Large Session Builds Sets Binaries Floats Lists Large Session MayEnd SortedText SortedNumber Regional";
 
 /// Draws programs.
 struct Plan {
@@ -188,8 +190,9 @@ struct Plan {
     rows: Vec<Row>,
     /// The longest wait before a task, in milliseconds.
     waits: u64,
-    /// Whether its clients are busy with leases.
+    /// Whether its clients are busy with leases, or with instances of which the newest wins.
     has_leases: bool,
+    has_newest: bool,
     /// Whether rare conditions are to be met: it has few values and many edits.
     is_rare: bool,
     /// The first of the seeds of values that its clients have in common.
@@ -219,11 +222,16 @@ impl Program {
             kinds.into_iter().flat_map(|kind| (0..rng.u8(1..=2)).map(move |key| Row { kind, key })).collect();
         rows.sort();
         rows.dedup();
-        let (clients, tasks) = (rng.usize(1..=4), rng.usize(2..=if is_rare { 14 } else { 7 }));
+        let (has_leases, has_newest) = (rng.u32(..6) == 0, rng.u32(..12) == 0);
+        if has_leases {
+            // So that holders meet at one item.
+            rows.truncate(1);
+        }
+        let most = if is_rare || has_leases { 14 } else { 7 };
+        let (clients, tasks) = (rng.usize(1..=4), rng.usize(2..=most));
         let ttl = rng.choice([20, 500, 100_000, 600_000]).expect("one");
-        let has_leases = rng.u32(..6) == 0;
         let (waits, common) = (if ttl <= 500 { 2_000 } else { 4_000_000 }, rng.u64(..));
-        let mut plan = Plan { rng, rows, waits, has_leases, is_rare, common };
+        let mut plan = Plan { rng, rows, waits, has_leases, has_newest, is_rare, common };
         let clients = (0..clients).map(|_| plan.client(tasks)).collect();
         Program { seed, rates, ttl, clients }
     }
@@ -250,7 +258,7 @@ impl Plan {
                 after: if self.chance(6) { self.rng.u64(..self.waits) } else { self.rng.u64(..60) },
                 within: if self.chance(4) { 60_000 } else { 200 + self.rng.u64(..4_000) },
                 dropped_after: if self.chance(10) { Some(self.rng.u32(1..12)) } else { None },
-                is_fenced: self.chance(8),
+                is_fenced: self.chance(if self.has_leases { 2 } else { 8 }),
             }
         });
         Client { remembers, few_attempts, is_older, tasks: tasks.collect() }
@@ -274,6 +282,13 @@ impl Plan {
         }
         if self.has_leases && self.chance(2) {
             return Op::Lease(self.lease());
+        }
+        // Edits with a window are where a late copy of an older holder may fit.
+        if self.has_leases && self.chance(2) {
+            return Op::Edit(row, Edit::one_more(row, self.chance(2)));
+        }
+        if self.has_newest && self.chance(2) {
+            return Op::Newest(self.newest());
         }
         match self.rng.u32(..32) {
             0 | 1 => Op::Get(row),
@@ -306,15 +321,15 @@ impl Plan {
     }
 
     fn lease(&mut self) -> LeaseOp {
-        match self.rng.u32(..14) {
+        match self.rng.u32(..16) {
             0..=3 => LeaseOp::Acquire,
             4 => LeaseOp::AcquireWithin,
             5 => LeaseOp::AcquireOnce,
             6 | 7 => LeaseOp::Renew,
             8 => LeaseOp::RenewAt,
-            9 => LeaseOp::Release,
-            10 => LeaseOp::ReleaseAt,
-            11 => LeaseOp::Look,
+            9..=11 => LeaseOp::Release,
+            12 => LeaseOp::ReleaseAt,
+            13 => LeaseOp::Look,
             _ => LeaseOp::WhileHeld(self.row()),
         }
     }
@@ -346,7 +361,12 @@ impl Plan {
         });
         let rows = rows.collect();
         let answer = if self.chance(10) { Answer::Refuse } else { Answer::Change };
-        Transaction { rows, check_rest: self.chance(4), requires_lease: self.chance(6), answer }
+        Transaction {
+            rows,
+            check_rest: self.chance(4),
+            requires_lease: self.chance(if self.has_leases { 2 } else { 6 }),
+            answer,
+        }
     }
 
     /// An edit of the attributes that an item of this kind may have.
@@ -422,5 +442,44 @@ impl Plan {
             7 if self.chance(2) => Clause::Without(path),
             _ => Clause::Set(path, value),
         }
+    }
+}
+
+impl Program {
+    /// This program without one of its tasks or its faults, for each of them.
+    pub fn smaller(&self) -> Vec<Self> {
+        let mut smaller = Vec::new();
+        for (client, of) in self.clients.iter().enumerate() {
+            for task in 0..of.tasks.len() {
+                let mut less = self.clone();
+                less.clients[client].tasks.remove(task);
+                less.clients.retain(|client| !client.tasks.is_empty());
+                smaller.push(less);
+            }
+        }
+        if self.rates != Rates::default() {
+            smaller.push(Program { rates: Rates::default(), ..self.clone() });
+        }
+        smaller
+    }
+}
+
+/// The story of a program.
+impl fmt::Display for Program {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "program {}, TTL every {} ms", self.seed, self.ttl)?;
+        if self.rates != Rates::default() {
+            writeln!(f, "  {:?}", self.rates)?;
+        }
+        for (number, client) in self.clients.iter().enumerate() {
+            let Client { remembers, is_older, .. } = client;
+            writeln!(f, "  client {number}, remembers: {remembers}, of an older build: {is_older}")?;
+            for Task { op, after, within, dropped_after, is_fenced } in &client.tasks {
+                write!(f, "    after {after} ms, within {within} ms: {op:?}")?;
+                let dropped = dropped_after.map_or_else(String::new, |polls| format!(", dropped at await {polls}"));
+                writeln!(f, "{dropped}{}", if *is_fenced { ", fenced" } else { "" })?;
+            }
+        }
+        Ok(())
     }
 }

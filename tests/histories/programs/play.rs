@@ -1,7 +1,6 @@
 //! Plays a program on the public surface of the crate. What a client did and what it was told goes into [`Note`]s.
 
-use super::catalog::KINDS;
-use super::edits::{Clause, Edit, Within};
+use super::edits::Edit;
 use super::kinds::{InAttempt, played};
 use super::plan::{Answer, LeaseOp, Op, Task, Transaction};
 use super::player::{Made, Noted, Own, Player, RECORDS};
@@ -38,8 +37,7 @@ impl Player {
         for task in tasks {
             tokio::time::sleep(Duration::from_millis(task.after)).await;
             if let Op::OneShots(row, count) = task.op {
-                let clauses = vec![Clause::Add(vec![KINDS[row.kind].number()], "1".to_owned(), Within::Any)];
-                let shot = Task { op: Op::Edit(row, Edit { clauses, seen: true }), ..task };
+                let shot = Task { op: Op::Edit(row, Edit::one_more(row, true)), ..task };
                 let own = self.store.clone();
                 for _ in 0..count {
                     self.store = self.client.open();
@@ -57,6 +55,8 @@ impl Player {
         let call = Call::new(Deadline::within(Duration::from_millis(task.within)));
         let own: &Own = &self.client.scene;
         let noted = Noted { own, decisions: Mutex::default(), is_odd: Mutex::default() };
+        let under = self.lease.lock().expect("no panic").as_ref().map(|lease| lease.token().number());
+        let ahead = self.ahead();
         let performed = Freezing::new(&self.client.network, self.perform(task, &call, &noted));
         let told = match task.dropped_after {
             Some(polls) => dropped_after(polls, performed).await.unwrap_or_else(|| Told::of(Outcome::Dropped)),
@@ -78,6 +78,8 @@ impl Player {
             began,
             ended,
             within: task.within,
+            under,
+            ahead: ahead.max(self.ahead()),
             told,
             decisions,
             is_odd,

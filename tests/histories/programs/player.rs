@@ -3,10 +3,10 @@
 use super::catalog::{Row, item_of, key_of};
 use super::plan::{self, Change, Task};
 use super::records::Subject;
-use super::told::{Decision, Does, Note, Shown};
+use super::told::{Belief, Decision, Does, Note, SKEW, Shown};
 use super::values::Draw;
 use crate::histories::scene::{self, with_few_attempts};
-use fencepost::lease::Lease;
+use fencepost::lease::{Lease, Leases};
 use fencepost::{Call, ItemVersion, Key, Store, Table};
 use std::any::Any;
 use std::collections::{BTreeMap, HashMap};
@@ -14,6 +14,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::time::Instant;
 
 pub type Scene = scene::Scene<Own, Note>;
 
@@ -28,11 +29,14 @@ pub const RECORDS: &str = "PlayRecords";
 #[derive(Default)]
 pub struct Own {
     /// The number of the next decision. No two have the same one.
-    decisions: AtomicU64,
+    pub decisions: AtomicU64,
     /// The whole value that a decision leaves in a row.
     pub values: Mutex<HashMap<(Row, u64), Box<dyn Any + Send>>>,
     /// How often each operation and option was played.
     pub played: Mutex<BTreeMap<&'static str, usize>>,
+    pub beliefs: Mutex<Vec<Belief>>,
+    /// Whether leases are taken as soon as they have ended by the taker's clock.
+    pub has_no_skew: bool,
 }
 
 impl Own {
@@ -121,6 +125,31 @@ impl Player {
 
     pub fn key(&self, row: Row) -> Key {
         key_of(row, &self.client.scene.name).0
+    }
+
+    /// By how many milliseconds the clock is ahead.
+    pub fn ahead(&self) -> i64 {
+        self.client.clock.ahead()
+    }
+
+    pub fn leases(&self, call: &Call) -> Leases {
+        let skew = if self.client.scene.has_no_skew { Duration::ZERO } else { SKEW };
+        self.store.leases(LEASES).with_clock_skew(skew).in_call(call)
+    }
+
+    /// Believes in the lease from now on, for as long as it says.
+    pub fn believes(&self, token: u64, remaining: Duration, ahead: i64) {
+        let (from, client) = (Instant::now(), self.client.number);
+        let belief = Belief { client, token, from, until: from + remaining, ahead };
+        self.client.scene.beliefs.lock().expect("no panic").push(belief);
+    }
+
+    pub fn stops_believing(&self, token: u64) {
+        for belief in self.client.scene.beliefs.lock().expect("no panic").iter_mut() {
+            if (belief.client, belief.token) == (self.client.number, token) {
+                belief.until = belief.until.min(Instant::now());
+            }
+        }
     }
 
     pub fn known(&self, row: Row) -> Option<ItemVersion> {

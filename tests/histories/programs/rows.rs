@@ -2,7 +2,7 @@
 
 use super::catalog::{KINDS, Row, key_of};
 use super::plan::Program;
-use super::told::{Note, Shown};
+use super::told::{Belief, Note, Shown};
 use super::values::{Item, canonical};
 use crate::harness::faults::Applied;
 use fencepost::{Incarnation, ItemVersion, Version};
@@ -74,6 +74,7 @@ pub struct Ended {
     pub rows: Vec<Row>,
     pub applied: Vec<Applied>,
     pub notes: Vec<Note>,
+    pub beliefs: Vec<Belief>,
     pub log: Log,
     pub not_read_back: Vec<String>,
 }
@@ -140,6 +141,8 @@ impl State {
 /// The most ids of writes in a row beyond those that it has to remember.
 const MOST_MORE: usize = 40;
 
+pub const FELL: &str = "the tokens of what was written fell";
+
 /// The promises about a row itself.
 pub fn breaks_the_row(row: Row, states: &[State]) -> Option<String> {
     let facts = Facts::of(row.kind);
@@ -161,6 +164,13 @@ pub fn breaks_the_row(row: Row, states: &[State]) -> Option<String> {
                 state.at,
                 state.op
             ));
+        }
+        let fence = |raw: &Value| raw[&facts.names[5]]["N"].as_str().and_then(|token| token.parse::<u64>().ok());
+        if let Some(then) = before.and_then(|before| fence(&before.raw))
+            && !state.raw.is_null()
+            && fence(&state.raw).is_none_or(|now| now < then)
+        {
+            return Some(format!("{FELL}: {row:?} was written under {then}, and then {}", state.raw));
         }
         let ids = state.raw[&facts.names[2]]["M"].as_object().map_or(0, serde_json::Map::len);
         if ids > facts.remembered + MOST_MORE {

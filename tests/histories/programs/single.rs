@@ -3,18 +3,19 @@
 use super::catalog::{Row, item_of};
 use super::edits::Why;
 use super::plan::{Answer, Change, Listing, Op, Task};
-use super::player::{LEASES, Noted, Player};
+use super::player::{Noted, Player};
 use super::records::{ByN, SortedText, Subject};
 use super::told::{Does, Outcome, Shown, Told, shown};
 use super::writing::edit_of;
 use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::testing::edit_or_update;
 use fencepost::{
-    Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, NotEdited, Sort, Table, UpdateError,
-    VersionError, Versioned,
+    Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, Listed, NotEdited, Query, Sort, Table,
+    UpdateError, VersionError, Versioned,
 };
 use futures_util::StreamExt;
 use std::any::Any;
+use std::cmp::Ordering;
 use std::time::Duration;
 
 pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &Call, noted: &Noted<'_>) -> Told {
@@ -115,11 +116,18 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
 async fn while_held<T: Subject>(player: &Player, table: &Table<T>, row: Row, call: &Call, noted: &Noted<'_>) -> Told {
     let key = player.key(row);
     noted.own.plays("Leases::while_held");
-    let leases = player.store.leases(LEASES).with_clock_skew(Duration::from_mins(10)).in_call(call);
+    let leases = player.leases(call);
     let (lease_key, holder) = (&*player.client.scene.name, format!("client {}", player.client.number));
     let change = Change { draw: None, answer: Answer::Change };
+    let ahead = player.ahead();
+    // It believes in the lease when the work begins and when it ends.
+    let believes = |token: &FencingToken| {
+        player.believes(token.number(), Duration::from_nanos(1), ahead.min(player.ahead()));
+    };
     let work = async |token: FencingToken| {
+        believes(&token);
         let done = table.fenced_by(&token).update_with_retry(key, |now| changed(row, now, change, noted)).await;
+        believes(&token);
         updated(row, change, done)
     };
     match leases.while_held(lease_key, &holder, LeaseTerms::default(), work).await {
@@ -187,8 +195,8 @@ async fn known<T: Subject>(player: &Player, table: &Table<T>, row: Row) -> Optio
     }
 }
 
-/// A bound of a listing, with its name.
-type Bound = (&'static str, fn(KeyPart) -> Sort);
+/// A bound of a listing, with its name and the order of the keys that are within it.
+type Bound = (&'static str, fn(KeyPart) -> Sort, fn(Ordering) -> bool);
 
 async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: Listing, noted: &Noted<'_>) -> Told {
     let plays = |name| noted.own.plays(name);
@@ -196,27 +204,30 @@ async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: Listi
     let any: &dyn Any = table;
     if let (true, Some(table)) = (of.by_index, any.downcast_ref::<Table<SortedText>>()) {
         plays("Table::query_index");
-        return match table.query_index(ByN, key.partition()).pages().next_page().await {
-            Ok(_) => Told::of(Outcome::Refused),
-            Err(Error::Refused(_)) => Told::of(Outcome::Failed("a cursor of nobody".to_owned())),
-            Err(Error::Failed(failure)) => failure.into(),
-        };
+        let mut found = listed(table.query_index(ByN, key.partition()), of, noted).await;
+        // The index has an order of its own.
+        let first = player.key(Row { key: 0, ..row });
+        let _ = found.as_mut().map(|items| items.sort_by_key(|item| item.key != first));
+        return told_of(player, row, &[0, 1], found);
     }
     plays("Table::query");
     let mut query = table.query(key.partition());
+    let mut within = vec![row.key];
     if let Some(sort) = key.sort() {
         let bounds: [Bound; 6] = [
-            ("Sort::equal_to", Sort::equal_to),
-            ("Sort::less_than", Sort::less_than),
-            ("Sort::at_most", Sort::at_most),
-            ("Sort::more_than", Sort::more_than),
-            ("Sort::at_least", Sort::at_least),
-            ("Sort::between", |part| Sort::between(part.clone(), part)),
+            ("Sort::equal_to", Sort::equal_to, Ordering::is_eq),
+            ("Sort::less_than", Sort::less_than, Ordering::is_lt),
+            ("Sort::at_most", Sort::at_most, Ordering::is_le),
+            ("Sort::more_than", Sort::more_than, Ordering::is_gt),
+            ("Sort::at_least", Sort::at_least, Ordering::is_ge),
+            ("Sort::between", |part| Sort::between(part.clone(), part), Ordering::is_eq),
         ];
-        if let Some((name, bound)) = bounds.get(usize::from(of.bound)) {
+        within = vec![0, 1];
+        if let Some((name, bound, is_within)) = bounds.get(usize::from(of.bound)) {
             plays(name);
             plays("Query::sort");
             query = query.sort(bound(sort));
+            within.retain(|other| is_within(other.cmp(&row.key)));
         } else if let (6, Some(text)) = (of.bound, sort.as_str()) {
             plays("Sort::starts_with");
             query = query.sort(Sort::starts_with(&text[..4]));
@@ -225,11 +236,18 @@ async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: Listi
     if of.descending {
         plays("Query::descending");
         query = query.descending();
+        within.reverse();
     }
     if of.limit > 0 {
         plays("Query::limit");
         query = query.limit(of.limit);
     }
+    told_of(player, row, &within, listed(query, of, noted).await)
+}
+
+/// The items of all pages.
+async fn listed<T: Subject>(query: Query<T>, of: Listing, noted: &Noted<'_>) -> Result<Vec<Listed<T>>, Told> {
+    let plays = |name| noted.own.plays(name);
     plays("Query::pages");
     let mut items = Vec::new();
     let told = |error| match error {
@@ -240,34 +258,43 @@ async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: Listi
         plays("Pages::into_stream");
         let mut pages = query.pages().into_stream();
         while let Some(page) = pages.next().await {
-            match page {
-                Ok(page) => items.extend(page.items),
-                Err(error) => return told(error),
-            }
+            items.extend(page.map_err(told)?.items);
         }
-    } else {
-        plays("Pages::next_page");
-        plays("Query::after");
-        let mut cursor = None;
-        loop {
-            // Each page is asked for by its cursor, as another process would.
-            let next = query.clone().after(cursor.as_ref().map(Cursor::as_str));
-            let page = match next.pages().next_page().await {
-                Ok(page) => page.expect("a first page"),
-                Err(error) => return told(error),
-            };
-            items.extend(page.items);
-            cursor = page.next;
-            if cursor.is_none() {
-                break;
-            }
+        return Ok(items);
+    }
+    plays("Pages::next_page");
+    plays("Query::after");
+    let mut cursor = None;
+    loop {
+        // Each page is asked for by its cursor, as another process would.
+        let next = query.clone().after(cursor.as_ref().map(Cursor::as_str));
+        let page = next.pages().next_page().await.map_err(told)?.expect("a first page");
+        items.extend(page.items);
+        cursor = page.next;
+        if cursor.is_none() {
+            return Ok(items);
         }
     }
-    plays("Listed::versioned");
-    let rows = (0..2).map(|key| Row { key, ..row });
-    let found = rows.filter_map(|row| {
-        let item = items.iter().find(|item| item.key == player.key(row))?.clone();
-        Some(shown(row, item.versioned().as_ref()))
-    });
-    Told::shows(found.collect())
+}
+
+/// What a listing shows of the rows with these keys, and which of them it leaves out. It shows no others, and none twice.
+fn told_of<T: Subject>(player: &Player, row: Row, within: &[u8], listed: Result<Vec<Listed<T>>, Told>) -> Told {
+    let items = match listed {
+        Ok(items) => items,
+        Err(told) => return told,
+    };
+    let rows = || within.iter().map(|key| Row { key: *key, ..row });
+    let mut expected = rows().map(|row| (row, player.key(row)));
+    let is_listed: Option<Vec<_>> =
+        items.iter().map(|item| expected.find(|(_, key)| *key == item.key).map(|(row, _)| (row, item))).collect();
+    let Some(shows) = is_listed else {
+        return Told::of(Outcome::Failed(format!(
+            "listed {:?}",
+            items.iter().map(|item| &item.key).collect::<Vec<_>>()
+        )));
+    };
+    let left_out = rows().filter(|row| shows.iter().all(|(of, _)| of != row)).collect();
+    let shown =
+        shows.into_iter().map(|(row, item)| Shown { row, at: item.at, item: item_of(&item.value), is_certain: true });
+    Told { left_out, ..Told::shows(shown.collect()) }
 }

@@ -6,6 +6,7 @@ use super::plan::Op;
 use super::records::Subject;
 use super::values::Item;
 use fencepost::{Failure, ItemVersion, Versioned};
+use std::time::Duration;
 use tokio::time::Instant;
 
 /// A state of a row in an answer or in a decision.
@@ -50,6 +51,68 @@ pub enum Outcome {
     Dropped,
 }
 
+/// By how much clocks may differ: the bound of every lease in programs.
+pub const SKEW: Duration = Duration::from_mins(5);
+
+/// A time in which a client believed in its lease.
+#[derive(Clone, Debug)]
+pub struct Belief {
+    pub client: u64,
+    pub token: u64,
+    pub from: Instant,
+    pub until: Instant,
+    /// By how many milliseconds its clock was ahead at the least, when it acquired or renewed the lease.
+    pub ahead: i64,
+}
+
+/// The row of a lease.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hold {
+    pub holder: Option<String>,
+    pub token: u64,
+    pub renewals: u64,
+    pub expires_at: u64,
+}
+
+/// The row of a table where the newest instance wins.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Stand {
+    pub term: u64,
+    pub node: Option<String>,
+    pub live: bool,
+}
+
+impl Stand {
+    pub fn of(term: u64, node: Option<&str>) -> Self {
+        Stand { term, node: node.map(str::to_owned), live: true }
+    }
+
+    /// The place in the order of instances: one without a name stands after all others of its term.
+    pub fn who(&self) -> (u64, bool, &Option<String>) {
+        (self.term, self.node.is_none(), &self.node)
+    }
+}
+
+/// What a client was told of a lease, or of the newest instance.
+#[derive(Clone, Debug)]
+pub enum About {
+    Nothing,
+    /// It holds the lease.
+    Lease(Hold),
+    /// This holder has it until then.
+    Held(String, u64),
+    LeaseLost,
+    /// It was renewed more or less often than demanded.
+    LeaseConflict,
+    LeaseReleased,
+    /// This call has registered or deleted the instance.
+    Applied,
+    /// The instance is there as it was registered.
+    Stands,
+    SupersededBy(Stand),
+    Shows(Option<Stand>),
+}
+
 #[derive(Clone, Debug)]
 pub struct Told {
     pub outcome: Outcome,
@@ -62,11 +125,19 @@ pub struct Told {
     pub why: Option<Why>,
     /// The version at which the item is said not to be.
     pub not_at: Option<ItemVersion>,
+    pub about: About,
+    /// The rows that a listing left out, although they are within its bounds.
+    pub left_out: Vec<Row>,
 }
 
 impl Told {
     pub fn of(outcome: Outcome) -> Self {
-        Told { outcome, decision: None, made: Vec::new(), shown: Vec::new(), why: None, not_at: None }
+        let (made, shown, left_out) = Default::default();
+        Told { outcome, decision: None, made, shown, why: None, not_at: None, about: About::Nothing, left_out }
+    }
+
+    pub fn about(about: About) -> Self {
+        Told { about, ..Told::of(Outcome::Refused) }
     }
 
     pub fn shows(shown: Vec<Shown>) -> Self {
@@ -93,6 +164,10 @@ pub struct Note {
     pub began: Instant,
     pub ended: Instant,
     pub within: u64,
+    /// The token of its client's lease before it.
+    pub under: Option<u64>,
+    /// By how many milliseconds its client's clock was ahead at the most.
+    pub ahead: i64,
     pub told: Told,
     pub decisions: Vec<Decision>,
     pub is_odd: bool,

@@ -1,6 +1,11 @@
-//! The games of the crate `crowds`: callers of one item, and orders. The figures are exact, because time is virtual.
+//! Prints what crowds cost, as Markdown tables: callers of one item, and orders. The figures are exact, because time is
+//! virtual. `cargo dev bench` runs this; `bench pace` plays one part alone.
+#![allow(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "this is a command-line tool: its tables go to the terminal"
+)]
 
-use crate::table::{figure, mean, millis, most, number, p99, table};
 use crowds::adds::{self, Callers};
 use crowds::crowd::{self, Outcome, Strategy};
 use crowds::orders::{self, CLIENTS, Scene};
@@ -48,8 +53,23 @@ fn of(about: &str, rows: Vec<[String; 8]>) -> String {
     table(headings, rows)
 }
 
+/// A part by its name, with its seconds on two cores.
+type Part = (&'static str, u64, fn() -> String);
+const PARTS: [Part; 4] =
+    [("crowds", 20, of_strategies), ("adds", 19, of_adds), ("pace", 30, of_pace), ("orders", 30, of_orders)];
+
+fn main() {
+    let only: Vec<_> = std::env::args().skip(1).collect();
+    for (name, seconds, play) in
+        PARTS.into_iter().filter(|(name, ..)| only.is_empty() || only.iter().any(|one| one == name))
+    {
+        eprintln!("{name}: about {seconds} s");
+        println!("{}", play());
+    }
+}
+
 /// The same crowds of writers with each strategy.
-pub fn of_strategies() -> String {
+fn of_strategies() -> String {
     let mut rows = Vec::new();
     for writers in [2, 3, 10, 100, 300] {
         for (way, strategy) in WAYS {
@@ -62,7 +82,7 @@ pub fn of_strategies() -> String {
 }
 
 /// The same crowds of callers with adds, beside versioned changes, and a steady load by one client that knows the item.
-pub fn of_adds() -> String {
+fn of_adds() -> String {
     type Play = fn(usize, u64) -> Outcome;
     let ways: [(_, Play); 3] = [
         ("adds, one client", |callers, seed| adds::at_once(Callers::OneStore, callers, HOP, seed)),
@@ -82,7 +102,7 @@ pub fn of_adds() -> String {
 }
 
 /// The changes of one item in a second, with the capacity that `DynamoDB` gives it.
-pub fn of_pace() -> String {
+fn of_pace() -> String {
     const TIME: Duration = Duration::from_secs(10);
     type Play = fn(Way, u64, usize) -> Pace;
     let plays: [(_, Play); 2] = [
@@ -110,7 +130,7 @@ pub fn of_pace() -> String {
 }
 
 /// The orders of one product in a second, with the capacity that `DynamoDB` gives an item.
-pub fn of_orders() -> String {
+fn of_orders() -> String {
     const WANTED: usize = 100;
     let mut rows = Vec::new();
     for (millis, losses) in [(5, false), (5, true), (20, false), (20, true)] {
@@ -133,6 +153,47 @@ pub fn of_orders() -> String {
     table(headings, rows)
 }
 
+/// A table with these headings and a line break at its end.
+fn table<const N: usize>(headings: [&str; N], rows: impl IntoIterator<Item = [String; N]>) -> String {
+    let line = |cells: [String; N]| format!("| {} |\n", cells.join(" | "));
+    let head = line(headings.map(str::to_owned)) + "|" + &"---|".repeat(N) + "\n";
+    rows.into_iter().map(line).fold(head, |table, row| table + &row)
+}
+
+/// A number with so many decimals. An undefined number, such as a mean of nothing, is `none`.
+fn figure(value: f64, decimals: usize) -> String {
+    if value.is_finite() { format!("{value:.decimals$}") } else { "none".to_owned() }
+}
+
+/// A time in milliseconds.
+fn millis(time: Duration) -> f64 {
+    time.as_secs_f64() * 1000.0
+}
+
+/// A count as a number to divide.
+#[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
+fn number(count: impl TryInto<u64>) -> f64 {
+    count.try_into().map_or(f64::NAN, |count| count as f64)
+}
+
+/// The mean of these numbers.
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / number(values.len())
+}
+
+/// The largest of these numbers. `NaN` if there is none.
+fn most(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NAN, f64::max)
+}
+
+/// The number that 99 of 100 of these do not exceed. `NaN` if there is none.
+fn p99(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let index = (sorted.len() * 99).div_ceil(100).saturating_sub(1);
+    sorted.get(index).copied().unwrap_or(f64::NAN)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,5 +210,19 @@ mod tests {
         assert_eq!(row("2", "loop", &games), ["2, loop", "4.00", "40", "60", "60", "3", "1", "4"]);
         let nothing = row("2", "loop", &[game(5, &[], 2, 0)]);
         assert_eq!(nothing, ["2, loop", "none", "none", "none", "none", "0", "2", "0"]);
+    }
+
+    #[test]
+    fn a_table_has_its_headings_a_rule_and_its_rows() {
+        let rows = [["one".to_owned(), figure(1.456, 2)], ["two".to_owned(), figure(2.0, 0)]];
+        assert_eq!(table(["what", "ms"], rows), "| what | ms |\n|---|---|\n| one | 1.46 |\n| two | 2 |\n");
+    }
+
+    #[test]
+    fn what_does_not_exist_is_not_zero() {
+        assert_eq!([figure(mean(&[]), 1), figure(most(&[]), 0)], ["none", "none"]);
+        assert_eq!((mean(&[1.0, 4.0]), most(&[1.0, 4.0, 2.0])), (2.5, 4.0));
+        let hundred: Vec<_> = (1..=100).rev().map(f64::from).collect();
+        assert_eq!((p99(&hundred), p99(&[4.0, 1.0])), (99.0, 4.0));
     }
 }
