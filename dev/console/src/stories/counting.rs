@@ -23,13 +23,9 @@ pub const FIVE_USERS: Story = Story {
     name: "five-users",
     title: "Five users, ten changes each",
     summary: "Five users add to one number at the same time. Every change must count once.",
-    settings: &[
-        Setting::writers("Users", 5, 20),
-        Setting::changes(10, 20),
-        Setting::lost_answers(5),
-        Setting::late_by(),
-    ],
-    seed: 1,
+    settings: &[Setting::writers("Users", 5), Setting::changes(10), Setting::late_by()],
+    seeds: [1, 2, 3],
+    lost_answers: [5, 20],
     sides: &[NAIVE, VERSIONED],
     clients: |settings| numbered("user", settings),
     counters: SHOWN,
@@ -41,12 +37,8 @@ pub const LOST_ANSWERS: Story = Story {
     title: "Lost answers",
     summary: "Some answers are lost on their way back, after DynamoDB has applied the write. The client cannot know that. \
               Watch what each side makes of it.",
-    settings: &[
-        Setting::writers("Users", 3, 20),
-        Setting::changes(5, 20),
-        Setting::lost_answers(20),
-        Setting::late_by(),
-    ],
+    settings: &[Setting::writers("Users", 3), Setting::changes(5), Setting::late_by()],
+    lost_answers: [20, 50],
     ..FIVE_USERS
 };
 
@@ -55,7 +47,8 @@ pub const ONE_HUNDRED: Story = Story {
     title: "One hundred at once",
     summary: "Many clients change one number in the same moment. A versioned change needs the very version that it has \
               read, so the others are in its way. An add is applied at any of the next 32 versions, so most adds pass.",
-    settings: &[Setting::writers("Clients", 100, 200), Setting::lost_answers(0), Setting::late_by()],
+    settings: &[Setting::writers("Clients", 100), Setting::late_by()],
+    lost_answers: [0, 10],
     sides: &[VERSIONED, ADDS],
     clients: |settings| numbered("client", settings),
     ..FIVE_USERS

@@ -25,8 +25,9 @@ pub const STORY: Story = Story {
     title: "The last item",
     summary: "One item is left. Several buyers order it in the same moment. One order must take it, and the others must \
               learn that it is gone.",
-    settings: &[Setting::writers("Buyers", 4, 50), Setting::lost_answers(30), Setting::late_by()],
-    seed: 2,
+    settings: &[Setting::writers("Buyers", 4), Setting::late_by()],
+    seeds: [2, 1, 3],
+    lost_answers: [30, 0],
     sides: &[
         Side {
             id: "naive",

@@ -28,8 +28,9 @@ pub const STORY: Story = Story {
     summary: "Instance A has an address and is shut down. The message that deletes its mapping waits in a queue. \
               After a second, instance B gets the same address. Then the message arrives, and a late copy of A's \
               registration.",
-    settings: &[Setting::delay("The message waits for", 5000), Setting::lost_answers(0)],
-    seed: 1,
+    settings: &[Setting::delay("The message waits for", 5000)],
+    seeds: [1, 2, 3],
+    lost_answers: [0, 30],
     sides: &[
         Side {
             id: "naive",

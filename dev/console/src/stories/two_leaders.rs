@@ -27,8 +27,9 @@ pub const STORY: Story = Story {
     title: "Two leaders",
     summary: "Ann leads for ten seconds. She is about to create the one child of a parent, when her process stands still. \
               If that takes longer than her lease, Bob leads. Then Ann wakes up, and still believes that she leads.",
-    settings: &[Setting::delay("Ann stands still for", 13_000), Setting::lost_answers(0)],
-    seed: 1,
+    settings: &[Setting::delay("Ann stands still for", 13_000)],
+    seeds: [1, 2, 3],
+    lost_answers: [0, 30],
     sides: &[
         Side {
             id: "naive",

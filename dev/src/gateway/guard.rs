@@ -1,31 +1,41 @@
-//! Access to the servers of `cargo dev`: for a visitor who opens the page from its own address, and for programs, not for a
-//! page of another site. It stands before the console and before the functions.
+//! Access to the functions of `cargo dev`: for programs, and for a visitor who follows a link, not for a page of another site.
 //!
-//! A page of another site can make a browser send requests to this server. A request may change something. Even a read
-//! has a cost. So a browser's request must come from this page itself, or open it. A name that another site resolves to
-//! this machine is refused: only addresses and `localhost` are taken. No other page may frame this one.
+//! A page of another site can make a browser send requests to this server. A request may change something. So a browser's
+//! request must come from an address of this server, or open it. A name that another site resolves to this machine is
+//! refused: only addresses and `localhost` are taken. No page may frame an answer.
 
 use axum::extract::Request;
-use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, RETRY_AFTER, X_CONTENT_TYPE_OPTIONS};
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, X_CONTENT_TYPE_OPTIONS};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 use std::net::SocketAddr;
 
-/// The header with the token of the page.
-pub const TOKEN: &str = "x-console-token";
-
-/// Refuses requests from another site. It stands before every route of the page.
+/// Refuses requests from another site. It stands before every route.
 pub async fn guard(request: Request, next: Next) -> Response {
     let mut response = match refusal(request.method(), request.headers()) {
         None => next.run(request).await,
-        Some((field, detail)) => problem(StatusCode::FORBIDDEN, "cross_site", field, detail),
+        Some((field, detail)) => problem(field, detail),
     };
     let headers = response.headers_mut();
     headers.entry(CONTENT_SECURITY_POLICY).or_insert(HeaderValue::from_static("frame-ancestors 'none'"));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     response
+}
+
+/// The refusal as `application/problem+json` (RFC 9457). `detail` gives the advice.
+fn problem(field: &str, detail: &str) -> Response {
+    let status = StatusCode::FORBIDDEN;
+    let body = json!({
+        "type": "about:blank",
+        "title": status.canonical_reason(),
+        "status": status.as_u16(),
+        "code": "cross_site",
+        "field": field,
+        "detail": detail,
+    });
+    (status, [(CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response()
 }
 
 /// The reason for a refusal: the header, with the advice about it.
@@ -43,11 +53,7 @@ fn refusal(method: &Method, headers: &HeaderMap) -> Option<(&'static str, &'stat
         // A browser without this header, or no browser. Only the former can be driven by a page, and only to read.
         (None, None) => true,
     };
-    if is_own {
-        None
-    } else {
-        Some(("header:origin", "send this request from the page itself, or from a program that is no browser"))
-    }
+    if is_own { None } else { Some(("header:origin", "send this request from a program that is no browser")) }
 }
 
 /// Whether a host is an IP address or `localhost`, with a port or without.
@@ -57,38 +63,6 @@ fn is_address(host: &str) -> bool {
         _ => host,
     };
     name.eq_ignore_ascii_case("localhost") || format!("{name}:0").parse::<SocketAddr>().is_ok()
-}
-
-/// A token unknown to pages of other sites.
-///
-/// # Errors
-/// The operating system has no random numbers.
-pub fn new_token() -> Result<String, getrandom::Error> {
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes)?;
-    Ok(format!("{:032x}", u128::from_be_bytes(bytes)))
-}
-
-/// Whether a request has this token.
-pub fn has_token(headers: &HeaderMap, token: &str) -> bool {
-    headers.get(TOKEN).is_some_and(|sent| sent.as_bytes() == token.as_bytes())
-}
-
-/// A refusal as `application/problem+json` (RFC 9457). `detail` gives the advice.
-pub fn problem(status: StatusCode, code: &str, field: &str, detail: &str) -> Response {
-    let body = json!({
-        "type": "about:blank",
-        "title": status.canonical_reason(),
-        "status": status.as_u16(),
-        "code": code,
-        "field": field,
-        "detail": detail,
-    });
-    let mut response = (status, [(CONTENT_TYPE, "application/problem+json")], body.to_string()).into_response();
-    if status == StatusCode::SERVICE_UNAVAILABLE {
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
-    }
-    response
 }
 
 #[cfg(test)]
@@ -105,12 +79,12 @@ mod tests {
     #[test]
     fn only_addresses_and_localhost_are_taken() {
         for host in
-            ["127.0.0.1:9001", "127.0.0.1", "localhost:9001", "LOCALHOST", "[::1]:9001", "[::1]", "192.168.1.5:1"]
+            ["127.0.0.1:9000", "127.0.0.1", "localhost:9000", "LOCALHOST", "[::1]:9000", "[::1]", "192.168.1.5:1"]
         {
             assert!(!is_refused(&Method::GET, &[("host", host)]), "{host}");
         }
         for host in
-            ["evil.example:9001", "localhost.evil.example", "127.0.0.1.evil.example", "", "127.0.0.1:x", "[evil]:1"]
+            ["evil.example:9000", "localhost.evil.example", "127.0.0.1.evil.example", "", "127.0.0.1:x", "[evil]:1"]
         {
             assert!(is_refused(&Method::GET, &[("host", host)]), "{host}");
         }
@@ -118,17 +92,17 @@ mod tests {
     }
 
     #[test]
-    fn a_request_of_a_browser_must_come_from_the_page_or_open_it() {
-        let own = ("host", "127.0.0.1:9001");
-        let others = [("origin", "http://127.0.0.1:9001"), ("sec-fetch-site", "same-origin")];
+    fn a_request_of_a_browser_must_come_from_this_server_or_open_it() {
+        let own = ("host", "127.0.0.1:9000");
+        let others = [("origin", "http://127.0.0.1:9000"), ("sec-fetch-site", "same-origin")];
         assert!(!is_refused(&Method::POST, &[own]));
         for header in others {
             assert!(!is_refused(&Method::POST, &[own, header]), "{header:?}");
         }
         for header in [
             ("origin", "http://evil.example"),
-            ("origin", "http://127.0.0.1:9002"),
-            ("origin", "https://127.0.0.1:9001"),
+            ("origin", "http://127.0.0.1:9003"),
+            ("origin", "https://127.0.0.1:9000"),
             ("origin", "null"),
             ("sec-fetch-site", "cross-site"),
             ("sec-fetch-site", "same-site"),
@@ -141,16 +115,5 @@ mod tests {
             assert!(is_refused(&Method::POST, &[own, header, navigate]), "{header:?}");
         }
         assert!(!is_refused(&Method::GET, &[own]));
-    }
-
-    #[test]
-    fn a_token_is_long_and_new_each_time() {
-        let tokens = [new_token().expect("random"), new_token().expect("random")];
-        assert_eq!(tokens[0].len(), 32);
-        assert_ne!(tokens[0], tokens[1]);
-        let headers = [(axum::http::HeaderName::from_static(TOKEN), tokens[0].parse().expect("a value"))];
-        let headers: HeaderMap = headers.into_iter().collect();
-        assert!(has_token(&headers, &tokens[0]) && !has_token(&headers, &tokens[1]));
-        assert!(!has_token(&HeaderMap::new(), &tokens[0]));
     }
 }
