@@ -52,7 +52,7 @@ class Stories {
     this.panel.dataset.story = story.name;
     this.panel.replaceChildren(
       el('div', { class: 'about' }, el('h3', { id: 'story-title', text: story.title }), el('p', { text: story.summary }),
-        el('p', { class: 'small', text: facts(story) })),
+        el('p', { class: 'small', text: story.facts })),
       el('div', { class: 'transport' }, this.main, this.stop, el('div', { class: 'progress' }, this.progress, this.time)),
       form, this.verdict, this.sides,
       el('div', { class: 'key' }, el('h4', { text: 'Marks' }), ...legend()),
@@ -64,16 +64,14 @@ class Stories {
   pick(name, label, unit = '') {
     const values = [...new Set(this.story.plays.map((play) => play[name]))];
     const options = values.map((value) => [value, `${value}${unit}`]);
-    return choice(name, label, options, (value) => { this.wanted[name] = Number(value); }).element;
+    return choice(name, label, options, this.wanted[name], (value) => { this.wanted[name] = Number(value); });
   }
 
   choice(name, label, options) {
-    const { element, select } = choice(name, label, options, (value) => {
+    return choice(name, label, options, this.chosen[name], (value) => {
       this.chosen[name] = value;
-      this.run?.choose(name, value);
+      if (this.state !== 'playing') this.run?.draw();
     });
-    select.value = this.chosen[name];
-    return element;
   }
 
   /** Plays, pauses, goes on, or plays again. */
@@ -87,9 +85,9 @@ class Stories {
   begin() {
     this.run?.close();
     const view = { sides: this.sides, time: this.time, progress: this.progress, verdict: this.verdict };
-    this.run = new Run(view, (state) => this.changed(state), this.chosen.speed, this.chosen.span);
     const { lostAnswers, seed } = this.wanted;
-    this.run.start(this.story, this.story.plays.find((play) => play.lostAnswers === lostAnswers && play.seed === seed));
+    const recorded = this.story.plays.find((play) => play.lostAnswers === lostAnswers && play.seed === seed);
+    this.run = new Run(view, (state) => this.changed(state), this.chosen, this.story, recorded);
     // On a small screen the run is below the settings.
     if (this.sides.getBoundingClientRect().top < innerHeight * 0.6) return;
     this.verdict.scrollIntoView({ block: 'start', behavior: reducedMotion.matches ? 'auto' : 'smooth' });
@@ -118,16 +116,11 @@ const SPANS = [
   ['200', '200 ms'], ['100', '100 ms'], ['50', '50 ms'],
 ];
 
-/** What is the same in each play of a story: `Users: 5 · Changes each: 10`. */
-function facts({ settings }) {
-  return settings.map(({ label, value, unit }) => `${label}: ${value} ${unit}`.trim()).join(' · ');
-}
-
 /** A list to choose from. */
-function choice(name, label, options, change) {
+function choice(name, label, options, chosen, change) {
   const select = el('select', { id: `choose-${name}`, on: { change: () => change(select.value) } },
-    options.map(([value, text]) => el('option', { value, text })));
-  return { select, element: el('div', { class: 'choice' }, el('label', { for: `choose-${name}`, text: label }), select) };
+    options.map(([value, text]) => el('option', { value, text, selected: value === chosen })));
+  return el('div', { class: 'choice' }, el('label', { for: `choose-${name}`, text: label }), select);
 }
 
 const stories = new Stories(document.getElementById('stories-body'), STORIES);

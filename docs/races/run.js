@@ -3,8 +3,6 @@
 /** How long a story takes at the speed "auto", in milliseconds of real time. */
 const AUTO_MS = 12_000;
 const AUTO_LIMITS = [0.01, 10];
-/** A hidden tab gets no animation frames. Its story goes on. */
-const HIDDEN_MS = 250;
 
 const AUTO = 'auto';
 const ALL = 'all';
@@ -13,32 +11,21 @@ const AUTO_PART = 4;
 const CALM_MS = 250;
 
 /** The moments of a recorded play. A list begins with the number of its shape. A `$` is before the names of texts. */
-function moments({ shapes, texts, moments }) {
+function unpacked({ shapes, texts, moments }) {
   const member = (name, value) => (name.startsWith('$') ? [name.slice(1), texts[value]] : [name, value]);
   return moments.map(([shape, ...values]) => Object.fromEntries(values.map((value, index) => member(shapes[shape][index], value))));
 }
 
 class Run {
-  /** `view` has the elements to show it in; `changed` is told each new state. */
-  constructor(view, changed, speed, span) {
-    Object.assign(this, { view, changed, speed, span });
-    this.sides = [];
-  }
-
-  /** Plays a recorded play of the story. */
-  start(story, recorded) {
-    Object.assign(this, { story, recorded });
-    this.state('playing');
+  /** `view` has the elements to show it in; `changed` is told each new state; `chosen` has the speed and the span. */
+  constructor(view, changed, chosen, story, recorded) {
+    Object.assign(this, { view, changed, chosen, story, recorded, total: recorded.at, next: 0, now: 0 });
+    this.moments = unpacked(recorded);
     this.sides = story.sides.map((side, index) => new Side(side, story, index));
-    this.view.sides.replaceChildren(...this.sides.map((side) => side.element));
-    this.view.sides.dataset.count = this.sides.length;
+    view.sides.replaceChildren(...this.sides.map((side) => side.element));
     this.sides.forEach((side) => side.scroller.addEventListener('scroll', () => this.together(side.scroller.scrollLeft)));
-    this.view.verdict.replaceChildren(...story.sides.map((side) => judgement(side, 'pending', '…', 'the verdict comes at the end.')));
-    this.player = new Player(moments(recorded), recorded.at, {
-      show: (moment) => this.sides[moment.side].show(moment),
-      tick: (now, rate) => this.tick(now, rate),
-      over: () => this.over(recorded.sides),
-    }, this.speed);
+    view.verdict.replaceChildren(...story.sides.map((side) => judgement(side, 'pending', '…', 'the verdict comes at the end.')));
+    this.resume();
   }
 
   /** Keeps all sides at the same moment when the reader scrolls one of them. */
@@ -46,73 +33,84 @@ class Run {
     for (const { scroller } of this.sides) if (Math.abs(scroller.scrollLeft - left) > 1) scroller.scrollLeft = left;
   }
 
-  tick(now, rate) {
-    const real = performance.now();
+  resume() {
+    this.state('playing');
+    this.last = performance.now();
+    this.wait();
+  }
+
+  wait() { this.request = requestAnimationFrame((real) => this.frame(real)); }
+
+  frame(real) {
+    const rate = this.rate();
+    this.now = Math.min(this.total, rate === Infinity ? Infinity : this.now + Math.max(0, real - this.last) * rate);
+    this.last = real;
+    for (; this.moments[this.next]?.at <= this.now; this.next += 1) {
+      const moment = this.moments[this.next];
+      this.sides[moment.side].show(moment);
+    }
+    if (this.now >= this.total) {
+      this.over();
+      return;
+    }
+    this.tick(real, rate);
+    this.wait();
+  }
+
+  /** Virtual milliseconds in one millisecond. */
+  rate() {
+    if (this.chosen.speed === ALL) return Infinity;
+    if (this.chosen.speed !== AUTO) return Number(this.chosen.speed);
+    return Math.min(Math.max(this.total / AUTO_MS, AUTO_LIMITS[0]), AUTO_LIMITS[1]);
+  }
+
+  tick(real, rate) {
     if (reducedMotion.matches && real - (this.drawn ?? 0) < CALM_MS) return;
     this.drawn = real;
     this.draw();
-    const { total } = this.player;
-    this.view.progress.max = Math.max(total, 1);
-    this.view.progress.value = now;
-    const pace = rate === Infinity ? 'at once' : `at ${Number(rate.toPrecision(2))} × of its own time`;
-    setText(this.view.time, `${virtual(now)} of ${virtual(total)}, ${pace}`);
+    this.view.progress.value = this.now / this.total;
+    setText(this.view.time, `${virtual(this.now)} of ${virtual(this.total)}, at ${Number(rate.toPrecision(2))} × of its own time`);
   }
 
   /** The part of the story that is in view, in milliseconds. */
-  shown(playing) {
-    const { total } = this.player;
-    if (this.span !== AUTO) return Number(this.span);
-    if (!playing || reducedMotion.matches) return total;
-    return Math.max(total / AUTO_PART, Math.min(total, 50));
+  shown() {
+    if (this.chosen.span !== AUTO) return Number(this.chosen.span);
+    if (this.current === 'idle' || this.current === 'ended' || reducedMotion.matches) return this.total;
+    return Math.max(this.total / AUTO_PART, Math.min(this.total, 50));
   }
 
   draw() {
-    if (!this.player) return;
-    const playing = this.current === 'playing';
-    const span = this.shown(playing || this.current === 'paused');
     const reading = this.sides.some((side) => side.timeline.chosen !== null);
-    const view = { now: this.player.now, total: this.player.total, span, follow: playing && !reading, over: this.current === 'ended' };
+    const follow = this.current === 'playing' && !reading;
+    const view = { now: this.now, total: this.total, span: this.shown(), follow, over: this.current === 'ended' };
     for (const side of this.sides) side.draw(view);
   }
 
-  over(ends) {
+  over() {
     this.state('ended');
     this.draw();
-    ends.forEach((end, index) => this.sides[index].end(end));
-    const { progress, time, verdict } = this.view;
-    progress.max = 1;
-    progress.value = 1;
-    setText(time, `${virtual(this.player.total)}, ${number(this.player.moments.length)} moments, seed ${this.recorded.seed}`);
-    verdict.replaceChildren(...ends.map(({ verdict: text, good }, index) => (
-      judgement(this.story.sides[index], String(good), good ? 'Right' : 'Wrong', text))));
+    this.recorded.sides.forEach((end, index) => this.sides[index].end(end));
+    this.view.progress.value = 1;
+    setText(this.view.time, `${virtual(this.total)}, ${number(this.moments.length)} moments, seed ${this.recorded.seed}`);
+    this.view.verdict.replaceChildren(...this.recorded.sides.map(({ verdict, good }, index) => (
+      judgement(this.story.sides[index], String(good), good ? 'Right' : 'Wrong', verdict))));
   }
 
   pause() {
-    this.player.pause();
+    cancelAnimationFrame(this.request);
     this.state('paused');
     this.draw();
-    setText(this.view.time, `${virtual(this.player.now)}, paused`);
-  }
-
-  resume() {
-    this.state('playing');
-    this.player.resume();
+    setText(this.view.time, `${virtual(this.now)}, paused`);
   }
 
   /** Ends it here. */
   stop() {
     if (this.current !== 'playing' && this.current !== 'paused') return;
-    this.player.stop();
+    cancelAnimationFrame(this.request);
     this.state('idle');
     this.draw();
     this.view.verdict.replaceChildren();
-    setText(this.view.time, `Stopped after ${virtual(this.player.now)}. What you see happened until then.`);
-  }
-
-  choose(name, value) {
-    this[name] = value;
-    if (name === 'speed' && this.player) this.player.speed = value;
-    if (this.current !== 'playing') this.draw();
+    setText(this.view.time, `Stopped after ${virtual(this.now)}. What you see happened until then.`);
   }
 
   state(state) {
@@ -130,68 +128,4 @@ class Run {
 function judgement({ id, title }, good, badge, text) {
   return el('p', { class: 'judgement', data: { verdictSide: id, good } },
     el('span', { class: 'badge', text: badge }), el('span', {}, el('b', { text: `${title}: ` }), text));
-}
-
-/** The clock of a play: it shows the moments at the chosen speed. */
-class Player {
-  /** `show` gets each moment in its order, `tick` the time after them. `over` is called at `total`, the end. */
-  constructor(moments, total, { show, tick, over }, speed) {
-    Object.assign(this, { moments, total, show, tick, over, speed });
-    this.next = 0;
-    this.now = 0;
-    this.paused = false;
-    this.stopped = false;
-    this.frame = this.frame.bind(this);
-    this.schedule();
-  }
-
-  pause() { this.paused = true; }
-
-  resume() {
-    this.paused = false;
-    this.schedule();
-  }
-
-  stop() { this.stopped = true; }
-
-  /** Virtual milliseconds in one millisecond. */
-  rate() {
-    if (this.speed === ALL) return Infinity;
-    if (this.speed !== AUTO) return Number(this.speed);
-    return Math.min(Math.max(this.total / AUTO_MS, AUTO_LIMITS[0]), AUTO_LIMITS[1]);
-  }
-
-  schedule() {
-    if (this.pending) return;
-    this.last = performance.now();
-    this.pending = true;
-    this.wait();
-  }
-
-  /** Waits for the next frame, or for a moment if the tab is hidden and gets none. */
-  wait() {
-    this.request = requestAnimationFrame(this.frame);
-    this.timer = setTimeout(() => this.frame(performance.now()), HIDDEN_MS);
-  }
-
-  frame(real) {
-    cancelAnimationFrame(this.request);
-    clearTimeout(this.timer);
-    this.pending = false;
-    if (this.stopped || this.paused) return;
-    this.advance(this.rate(), Math.max(0, real - this.last));
-    if (this.stopped) return;
-    this.last = real;
-    this.pending = true;
-    this.wait();
-  }
-
-  advance(rate, elapsed) {
-    this.now = Math.min(this.total, rate === Infinity ? Infinity : this.now + elapsed * rate);
-    while (this.next < this.moments.length && this.moments[this.next].at <= this.now) this.show(this.moments[this.next++]);
-    this.tick(this.now, rate);
-    if (this.now < this.total) return;
-    this.stopped = true;
-    this.over();
-  }
 }

@@ -4,7 +4,7 @@
 //! names its members, and then a value for each. Times are in milliseconds. In place of a text, whose member has a `$` before
 //! its name, stands its number, and of the counters only what changed.
 
-use crate::stories::{LOST_ANSWERS, Play, STORIES, Story, play};
+use crate::stories::{Play, STORIES, Story, play};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -27,10 +27,10 @@ fn record(story: &'static Story) -> String {
     let about = story.to_json().to_string();
     let about = about.trim_end_matches('}');
     let plays = story.recorded().map(|settings| {
-        let played = play(story, &settings);
+        let played = play(story, settings);
         let mut packed = pack(&played);
         packed.insert("seed".to_owned(), json!(settings.seed));
-        packed.insert(LOST_ANSWERS.to_owned(), json!(settings.get(LOST_ANSWERS)));
+        packed.insert("lostAnswers".to_owned(), json!(settings.lost_answers));
         format!("{},\n", Value::Object(packed))
     });
     format!("{about},\"plays\":[\n{}]}},\n", plays.collect::<String>())

@@ -14,7 +14,7 @@ mod story;
 mod told;
 mod two_leaders;
 
-pub use story::{LOST_ANSWERS, Setting, Settings, Story};
+pub use story::{Settings, Story};
 
 use futures_util::future::join_all;
 use scene::{Scene, Verdict};
@@ -36,12 +36,6 @@ pub const STORIES: &[&Story] = &[
     &counting::ONE_HUNDRED,
 ];
 
-/// The story with this name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Story> {
-    STORIES.iter().copied().find(|story| story.name == name)
-}
-
 /// The most virtual time for a story.
 const LONGEST: Duration = Duration::from_mins(30);
 
@@ -61,18 +55,17 @@ pub struct Play {
 /// # Panics
 /// If the operating system has no timer, or the story takes longer than half an hour of its time.
 #[must_use]
-pub fn play(story: &'static Story, settings: &Settings) -> Play {
+pub fn play(story: &'static Story, settings: Settings) -> Play {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a timer").block_on(perform(story, settings))
 }
 
-async fn perform(story: &'static Story, settings: &Settings) -> Play {
+async fn perform(story: &'static Story, settings: Settings) -> Play {
     let (begun, told) = (begin(), Told::default());
     let tellers: Vec<_> = (0..story.sides.len()).map(|side| Teller::new(&told, begun, side)).collect();
     let _listening = tracing::subscriber::set_default(subscriber(tellers.clone()));
     let sides = story.sides.iter().zip(tellers).enumerate();
     let ends = join_all(sides.map(|(number, (side, teller))| {
-        let settings = settings.clone();
         async move { perform_side(story, side, teller, settings).await }.instrument(side_span(number))
     }));
     let ends = timeout(LONGEST, ends).await.expect("the story ends");

@@ -4,7 +4,6 @@ use super::ledger::{Held, Totals, Twice};
 use super::scene::{Scene, Verdict};
 use fencepost_test::Engine;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
 use std::pin::Pin;
 use std::rc::Rc;
 use std::time::Duration;
@@ -16,12 +15,13 @@ pub struct Story {
     pub name: &'static str,
     pub(super) title: &'static str,
     pub(super) summary: &'static str,
-    /// Its settings beside the lost answers. The page shows those above 0.
-    pub(super) settings: &'static [Setting],
-    /// The seeds of the recorded plays. The play of the first one shows the point of the story.
+    pub(super) settings: Settings,
+    /// The settings in words.
+    pub(super) facts: fn(&Settings) -> String,
+    /// The seeds of the recorded plays.
     pub(super) seeds: [u64; 3],
-    /// How many of 100 answers to writes are lost in the recorded plays. The first number is the default.
-    pub(super) lost_answers: [u64; 2],
+    /// How many of 100 answers to writes are lost in the recorded plays.
+    pub(super) lost_answers: [u8; 2],
     pub(super) sides: &'static [Side],
     /// The clients, by name.
     pub(super) clients: fn(&Settings) -> Vec<String>,
@@ -77,15 +77,14 @@ impl Story {
     /// The description for the page, with the players and the counters.
     #[must_use]
     pub fn to_json(&self) -> Value {
-        let setting = |one: &Setting| json!({ "label": one.label, "value": one.default, "unit": one.unit });
         let side = |side: &Side| json!({ "id": side.id, "title": side.title, "how": side.how });
         let counter = |counter: &Counter| json!({ "name": counter.name, "label": counter.label, "help": counter.help });
         json!({
             "name": self.name,
             "title": self.title,
             "summary": self.summary,
-            "settings": self.settings.iter().filter(|setting| setting.default > 0).map(setting).collect::<Vec<_>>(),
-            "clients": (self.clients)(&self.settings(self.seeds[0])),
+            "facts": (self.facts)(&self.settings),
+            "clients": (self.clients)(&self.settings),
             "sides": self.sides.iter().map(side).collect::<Vec<_>>(),
             "lead": self.counters.first().map(|counter| counter.name),
             "counters": self.counters.iter().chain(&COSTS).map(counter).collect::<Vec<_>>(),
@@ -95,27 +94,19 @@ impl Story {
     /// Its own settings, with this seed.
     #[must_use]
     pub fn settings(&self, seed: u64) -> Settings {
-        let mut values: BTreeMap<_, _> = self.settings.iter().map(|setting| (setting.name, setting.default)).collect();
-        values.insert(LOST_ANSWERS, self.lost_answers[0]);
-        Settings { seed, values }
+        Settings { seed, lost_answers: self.lost_answers[0], ..self.settings }
     }
 
-    /// Its own settings, with the first seed.
-    #[must_use]
-    pub fn defaults(&self) -> Settings {
-        self.settings(self.seeds[0])
-    }
-
-    /// The settings of the recorded plays.
+    /// The settings of the recorded plays. The first ones show the point of the story.
     pub fn recorded(&self) -> impl Iterator<Item = Settings> {
         let lost = self.lost_answers.into_iter();
-        lost.flat_map(|lost| self.seeds.map(|seed| self.settings(seed).with(LOST_ANSWERS, lost)))
+        lost.flat_map(|lost_answers| self.seeds.map(|seed| Settings { lost_answers, ..self.settings(seed) }))
     }
 }
 
 /// A client for each of the writers in the settings: `user 1`, `user 2` …
 pub fn numbered(name: &str, settings: &Settings) -> Vec<String> {
-    (1..=settings.get("writers")).map(|number| format!("{name} {number}")).collect()
+    (1..=settings.writers).map(|number| format!("{name} {number}")).collect()
 }
 
 /// The number of rows of a table, without tombstones. A burned create leaves one too.
@@ -134,79 +125,34 @@ pub fn were(count: i64, thing: &str) -> String {
     if count == 1 { format!("1 {thing} was") } else { format!("{count} {thing}s were") }
 }
 
-/// One number of a play.
-#[derive(Clone, Copy, Debug)]
-pub struct Setting {
-    /// Its name in the settings of a play.
-    pub name: &'static str,
-    /// Its name on the page.
-    pub label: &'static str,
-    /// The unit after the number on the page.
-    pub unit: &'static str,
-    /// Its value in the recorded plays.
-    pub default: u64,
-}
-
-/// The setting that every story has: how many of 100 answers to writes are lost.
-pub const LOST_ANSWERS: &str = "lostAnswers";
-
-impl Setting {
-    /// How many clients there are.
-    pub(super) const fn writers(label: &'static str, default: u64) -> Self {
-        Setting { name: "writers", label, unit: "", default }
-    }
-
-    /// How many changes each client makes.
-    pub(super) const fn changes(default: u64) -> Self {
-        Setting { name: "changes", label: "Changes each", unit: "", default }
-    }
-
-    /// By how much one request in ten is late.
-    pub(super) const fn late_by() -> Self {
-        Setting { name: "lateBy", label: "One request in ten is late by", unit: "ms", default: 0 }
-    }
-
-    /// The length of the delay in a story about it.
-    pub(super) const fn delay(label: &'static str, default: u64) -> Self {
-        Setting { name: "delay", label, unit: "ms", default }
-    }
-}
-
 /// The settings of one play of a story.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// All chance of the play comes from it.
     pub seed: u64,
-    values: BTreeMap<&'static str, u64>,
+    /// How many of 100 answers to writes are lost.
+    pub lost_answers: u8,
+    /// By how many milliseconds one request in ten is late.
+    pub late_by: u64,
+    /// How many clients there are, if the story can have any number.
+    pub writers: usize,
+    /// How many changes each client makes.
+    pub changes: u32,
+    /// The milliseconds of the delay in a story about one.
+    pub delay: u64,
 }
 
 impl Settings {
-    /// These settings with another value.
-    ///
-    /// # Panics
-    /// If the story does not have this setting.
-    #[must_use]
-    pub fn with(mut self, name: &str, value: u64) -> Self {
-        *self.values.get_mut(name).unwrap_or_else(|| panic!("the story has no {name}")) = value;
-        self
-    }
+    pub(super) const PLAIN: Settings =
+        Settings { seed: 0, lost_answers: 0, late_by: 0, writers: 0, changes: 1, delay: 0 };
 
-    /// Loses answers to writes in this scene and delays requests, as often as the settings say. One request in ten is
-    /// delayed.
+    /// Loses answers to writes in this scene and delays requests.
     pub(super) fn trouble(&self, scene: &Scene) {
-        let lost = u8::try_from(self.get(LOST_ANSWERS)).unwrap_or(100);
-        if lost > 0 {
-            scene.db().lose_answer().of_writes().with_probability(f64::from(lost) / 100.0);
+        if self.lost_answers > 0 {
+            scene.db().lose_answer().of_writes().with_probability(f64::from(self.lost_answers) / 100.0);
         }
-        let delay = self.get("lateBy");
-        if delay > 0 {
-            scene.db().delay(Duration::from_millis(delay)).with_probability(0.1);
+        if self.late_by > 0 {
+            scene.db().delay(Duration::from_millis(self.late_by)).with_probability(0.1);
         }
-    }
-
-    /// The value of a setting, or 0 if the story does not have it.
-    #[must_use]
-    pub fn get(&self, name: &str) -> u64 {
-        self.values.get(name).copied().unwrap_or(0)
     }
 }
