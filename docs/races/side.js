@@ -2,19 +2,17 @@
 //! its counters, its time line and the same in words.
 
 const READING = 'The arrow keys go from mark to mark. The list below says the same.';
-/** The counter that is shown large if the story names no other. */
-const LEAD = 'appliedTwice';
 
 class Side {
   /** `story` has the clients and the counters, and the `lead` among them. */
-  constructor(side, { clients, counters, lead = LEAD }, index) {
+  constructor(side, { clients, counters, lead }, index) {
     this.side = side;
     this.history = new History(clients, counters, lead);
     this.numbers = new Map();
     const title = `side-${index}`;
     this.element = el('section', { class: 'side', 'aria-labelledby': title, data: { sidePanel: side.id } },
       el('h4', { id: title, text: side.title }),
-      side.how && el('p', { class: 'how', text: side.how }),
+      el('p', { class: 'how', text: side.how }),
       this.counters(counters, lead),
       this.line(),
       this.list());

@@ -25,7 +25,7 @@ pub fn recordings() -> String {
 /// A story with its plays, each on a line of its own.
 fn record(story: &'static Story) -> String {
     let about = story.to_json().to_string();
-    let about = about.trim_end_matches('}');
+    let about = about.strip_suffix('}').expect("an object");
     let plays = story.recorded().map(|settings| {
         let played = play(story, settings);
         let mut packed = pack(&played);
