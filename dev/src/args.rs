@@ -1,10 +1,6 @@
 //! The command line of `cargo dev`.
 
-use std::{
-    ffi::OsString,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
-    path::PathBuf,
-};
+use std::{ffi::OsString, path::PathBuf};
 
 use lexopt::{Arg, Parser, ValueExt};
 
@@ -20,8 +16,6 @@ Usage: cargo dev [options]
   --port N           where the functions answer (default 9000)
   --watch            serve the functions with `cargo lambda watch` (cargo-lambda 1.9 or newer), as processes, and pick
                      up edits
-  --page-port N      where the page answers: races to watch, and the API (default 9001)
-  --page-address IP  the address that the page listens at (default 127.0.0.1: this machine only)
   --dynamodb-port N  where the embedded DynamoDB answers (default 8000)
   --data DIR         keep the tables in DIR from run to run (default: in memory, gone at the end)
   --containers       the embedded DynamoDB answers containers of Docker too, so that `sam local` reaches it
@@ -58,8 +52,6 @@ pub struct Args {
     pub port: u16,
     /// Whether `cargo lambda watch` serves them, and not this process.
     pub watch: bool,
-    /// The address and the port of the page.
-    pub page: SocketAddr,
     /// The DynamoDB that the functions use.
     pub engine: Engine,
 }
@@ -95,8 +87,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     let mut watch = false;
     let mut containers = false;
     let mut dynamodb_port = None;
-    let mut page_port = None;
-    let mut page_address = None;
     let mut data = None;
     let mut item_write_units = None;
     let mut endpoint = None;
@@ -108,8 +98,6 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         match argument {
             Arg::Short('h') | Arg::Long("help") => return Ok(Command::Help),
             Arg::Long("port") => port = Some(port_number(&mut parser, "--port")?),
-            Arg::Long("page-port") => page_port = Some(port_number(&mut parser, "--page-port")?),
-            Arg::Long("page-address") => page_address = Some(ip_address(&mut parser)?),
             Arg::Long("watch") => watch = true,
             Arg::Long("containers") => containers = true,
             Arg::Long("dynamodb-only") => dynamodb_only = true,
@@ -126,10 +114,9 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
         }
     }
 
-    if dynamodb_only && (port.is_some() || watch || page_port.is_some() || page_address.is_some()) {
+    if dynamodb_only && (port.is_some() || watch) {
         return Err(Failure::usage(
-            "--dynamodb-only runs no function, so --port, --watch, --page-port and --page-address have no meaning \
-             beside it",
+            "--dynamodb-only runs no function, so --port and --watch have no meaning beside it",
         ));
     }
     let engine = match endpoint {
@@ -148,9 +135,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, F
     Ok(if dynamodb_only {
         Command::DynamoDbOnly(engine)
     } else {
-        let address = page_address.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
-        let page = SocketAddr::new(address, page_port.unwrap_or(9001));
-        Command::Run(Args { port: port.unwrap_or(9000), watch, page, engine })
+        Command::Run(Args { port: port.unwrap_or(9000), watch, engine })
     })
 }
 
@@ -179,11 +164,6 @@ fn units(parser: &mut Parser) -> Result<u32, Failure> {
     }
 }
 
-fn ip_address(parser: &mut Parser) -> Result<IpAddr, Failure> {
-    let value = parser.value().and_then(ValueExt::string).map_err(Failure::usage)?;
-    value.parse().map_err(|_| Failure::usage("--page-address takes an IP address such as 127.0.0.1 or 0.0.0.0"))
-}
-
 fn address(parser: &mut Parser) -> Result<String, Failure> {
     let url = parser.value().and_then(ValueExt::string).map_err(Failure::usage)?;
     let host = url.strip_prefix("http://").or_else(|| url.strip_prefix("https://"));
@@ -204,33 +184,25 @@ mod tests {
         parse(line.split_whitespace().map(OsString::from))
     }
 
-    fn page(address: &str) -> SocketAddr {
-        address.parse().expect("an address")
-    }
-
     #[test]
     fn without_options_the_engine_is_embedded_and_in_memory() {
         let engine = Engine::Embedded { port: 8000, data: None, containers: false, item_write_units: None };
-        assert_eq!(
-            parsed("").expect("parses"),
-            Command::Run(Args { port: 9000, watch: false, page: page("127.0.0.1:9001"), engine })
-        );
+        assert_eq!(parsed("").expect("parses"), Command::Run(Args { port: 9000, watch: false, engine }));
     }
 
     #[test]
     fn every_option_is_read() {
         let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: true, item_write_units: None };
         assert_eq!(
-            parsed("--port 1 --watch --page-port 3 --page-address ::1 --dynamodb-port=2 --data there --containers")
-                .expect("parses"),
-            Command::Run(Args { port: 1, watch: true, page: page("[::1]:3"), engine })
+            parsed("--port 1 --watch --dynamodb-port=2 --data there --containers").expect("parses"),
+            Command::Run(Args { port: 1, watch: true, engine })
         );
         let engine = Engine::Embedded { port: 8000, data: None, containers: false, item_write_units: Some(20) };
         assert_eq!(parsed("--dynamodb-only --item-write-units 20").expect("parses"), Command::DynamoDbOnly(engine));
         let engine = Engine::Existing { endpoint: "http://db:8000".into() };
         assert_eq!(
             parsed("--endpoint http://db:8000").expect("parses"),
-            Command::Run(Args { port: 9000, watch: false, page: page("127.0.0.1:9001"), engine })
+            Command::Run(Args { port: 9000, watch: false, engine })
         );
     }
 
@@ -258,9 +230,6 @@ mod tests {
             ("--port 65536", "port"),
             ("--port x", "port"),
             ("--dynamodb-port -1", "port"),
-            ("--page-address", "--page-address"),
-            ("--page-address localhost", "--page-address"),
-            ("--page-address 127.0.0.1:80", "--page-address"),
             ("--endpoint", "--endpoint"),
             ("--endpoint db:8000", "--endpoint"),
             ("--endpoint http://", "--endpoint"),
@@ -271,7 +240,7 @@ mod tests {
             ("--data there --item-write-units 1", "--data"),
             ("--item-write-units 0", "--item-write-units"),
             ("--port 1 --dynamodb-only", "--port"),
-            ("--page-address ::1 --dynamodb-only", "--page-address"),
+            ("--watch --dynamodb-only", "--watch"),
             ("--port 1 bench", "bench"),
             ("bench --port 1", "--port"),
         ]

@@ -2,9 +2,8 @@
 //!
 //! In the order of a run: [`args`] reads the command line, [`template`] reads `template.yaml`, [`dynamodb`] starts the
 //! embedded engine (or [`limited`]), [`tables`] creates the tables, [`functions`] starts the functions, [`gateway`] serves them as API Gateway
-//! does, and [`page`] shows the [`console`] and their contract ([`openapi`]). With `--watch`, [`watch`] compiles the functions
-//! and serves them as processes. Every other process belongs to a [`process::Group`], which ends with this one. Every error
-//! is a [`failure::Failure`].
+//! does. With `--watch`, [`watch`] compiles the functions and serves them as processes. Their contract is [`openapi`]. Every
+//! other process belongs to a [`process::Group`], which ends with this one. Every error is a [`failure::Failure`].
 //!
 //! Runs on Linux and macOS, because it uses process groups and Unix signals.
 
@@ -20,7 +19,6 @@ pub mod functions;
 pub mod gateway;
 pub mod limited;
 pub mod openapi;
-pub mod page;
 pub mod process;
 pub mod tables;
 pub mod template;

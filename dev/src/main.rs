@@ -14,7 +14,7 @@ use dev::{
     dynamodb::{CONTAINER_HOST, DynamoDb},
     failure::Failure,
     functions::{self, Functions},
-    gateway, page, tables,
+    gateway, tables,
     template::{DYNAMODB_ENDPOINT, Function, Template},
     watch::{self, Watch},
 };
@@ -57,7 +57,6 @@ async fn run(args: &Args) -> Result<(), Failure> {
     let template = Template::load(workspace)?;
     let environment = template.environment()?;
     let gateway = gateway::listen(args.port).await?;
-    let listener = page::listen(args.page).await?;
 
     let dynamodb = DynamoDb::start(&args.engine).await?;
     tables::create(&dynamodb, &template.tables).await?;
@@ -75,7 +74,6 @@ async fn run(args: &Args) -> Result<(), Failure> {
         tokio::spawn(async move { axum::serve(gateway, routes).await });
         None
     };
-    page::serve(listener, args.port, &page::console()?);
     say_what_is_there(args, &dynamodb, &template);
     match watch {
         Some(mut watch) => Err(watch.ended().await),
@@ -128,10 +126,10 @@ async fn asked_to_stop() -> Result<(), Failure> {
 }
 
 fn say_what_is_there(args: &Args, dynamodb: &DynamoDb, template: &Template) {
-    let Args { port, page, watch, .. } = args;
+    let Args { port, watch, .. } = args;
     let url = format!("http://127.0.0.1:{port}");
     println!("\nThe functions answer at {url}, {} at {}.", dynamodb.kind, dynamodb.endpoint);
-    println!("Races to watch, and the API: http://{page}\n");
+    println!("Their contract is docs/openapi.yaml. Races to watch in a browser: docs/races/index.html.\n");
     for function in &template.functions {
         for route in &function.routes {
             println!("  {:<6} {:<36} {}", route.method, route.path, function.name);

@@ -6,9 +6,6 @@ use serde_json::{Map, Value};
 /// The text of the file.
 pub const TEXT: &str = include_str!("../../docs/openapi.yaml");
 
-/// The server that the file names: that of `cargo dev`.
-pub const SERVER: &str = "http://127.0.0.1:9000";
-
 /// Parses the file.
 ///
 /// # Panics

@@ -1,10 +1,11 @@
 //! In front of the functions of this process: their routes as API Gateway serves them, with the Invoke API of Lambda.
 //!
-//! Another site reaches neither, as it does not reach the page of the console: [`guard`] refuses its requests. A program that
-//! is no browser is let through.
+//! Another site reaches neither: [`guard()`] refuses its requests. A program that is no browser is let through.
 //!
 //! A request becomes an event of the payload format 2.0. The answer of the function becomes a response. Source:
 //! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
+
+mod guard;
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -24,7 +25,7 @@ use axum::{
     routing::{any, post},
 };
 use base64::{Engine, prelude::BASE64_STANDARD};
-use console::guard;
+use guard::guard;
 use serde::Deserialize;
 use serde_json::{
     Map, Value, json,

@@ -192,7 +192,9 @@ async fn another_site_drives_no_function_and_reads_nothing() {
         format!("{host}origin: http://evil.example\r\n"),
         format!("{host}origin: null\r\n"),
         format!("{host}origin: http://127.0.0.1:1\r\n"),
+        format!("{host}origin: https://{gateway}\r\n"),
         format!("{host}sec-fetch-site: cross-site\r\n"),
+        format!("{host}sec-fetch-site: same-site\r\n"),
         "host: evil.example:9000\r\n".to_owned(),
     ] {
         let from = format!("{from}content-type: text/plain\r\n");
@@ -202,5 +204,15 @@ async fn another_site_drives_no_function_and_reads_nothing() {
         }
         assert!(send(gateway, "GET /devices/lamp-1", "").await.starts_with("HTTP/1.1 200"), "{from}");
     }
+    for own in [
+        "origin: http://",
+        "sec-fetch-site: same-origin\r\nx-own: ",
+        "sec-fetch-site: cross-site\r\nsec-fetch-mode: navigate\r\nx-own: ",
+    ] {
+        let answer = send_with(gateway, "GET /devices/lamp-1", &format!("{host}{own}{gateway}\r\n"), "").await;
+        assert!(answer.starts_with("HTTP/1.1 200"), "{own}: {answer}");
+    }
+    let form = format!("{host}origin: null\r\nsec-fetch-mode: navigate\r\n");
+    assert!(send_with(gateway, invoke, &form, &delete.to_string()).await.starts_with("HTTP/1.1 403"));
     assert!(send(gateway, invoke, &delete.to_string()).await.contains(r#""statusCode":204"#));
 }

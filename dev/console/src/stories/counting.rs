@@ -3,7 +3,7 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Scene, Verdict, request};
-use super::story::{ACKNOWLEDGED, Counter, HELD, Setting, Settings, Side, Story, TWICE, UNKNOWN, numbered, were};
+use super::story::{ACKNOWLEDGED, Counter, HELD, Settings, Side, Story, TWICE, UNKNOWN, numbered, were};
 use fencepost::Store;
 use fencepost_test::{Engine, number};
 use functions::device_state::{adjust_device, create_device};
@@ -23,13 +23,10 @@ pub const FIVE_USERS: Story = Story {
     name: "five-users",
     title: "Five users, ten changes each",
     summary: "Five users add to one number at the same time. Every change must count once.",
-    settings: &[
-        Setting::writers("Users", 5, 20),
-        Setting::changes(10, 20),
-        Setting::lost_answers(5),
-        Setting::late_by(),
-    ],
-    seed: 1,
+    settings: Settings { writers: 5, changes: 10, ..Settings::PLAIN },
+    facts: |settings| format!("{} users, {} changes each", settings.writers, settings.changes),
+    seeds: [1, 2, 3],
+    lost_answers: [5, 20],
     sides: &[NAIVE, VERSIONED],
     clients: |settings| numbered("user", settings),
     counters: SHOWN,
@@ -41,12 +38,8 @@ pub const LOST_ANSWERS: Story = Story {
     title: "Lost answers",
     summary: "Some answers are lost on their way back, after DynamoDB has applied the write. The client cannot know that. \
               Watch what each side makes of it.",
-    settings: &[
-        Setting::writers("Users", 3, 20),
-        Setting::changes(5, 20),
-        Setting::lost_answers(20),
-        Setting::late_by(),
-    ],
+    settings: Settings { writers: 3, changes: 5, ..Settings::PLAIN },
+    lost_answers: [20, 50],
     ..FIVE_USERS
 };
 
@@ -55,7 +48,9 @@ pub const ONE_HUNDRED: Story = Story {
     title: "One hundred at once",
     summary: "Many clients change one number in the same moment. A versioned change needs the very version that it has \
               read, so the others are in its way. An add is applied at any of the next 32 versions, so most adds pass.",
-    settings: &[Setting::writers("Clients", 100, 200), Setting::lost_answers(0), Setting::late_by()],
+    settings: Settings { writers: 100, ..Settings::PLAIN },
+    facts: |settings| format!("{} clients, one change each", settings.writers),
+    lost_answers: [0, 10],
     sides: &[VERSIONED, ADDS],
     clients: |settings| numbered("client", settings),
     ..FIVE_USERS
@@ -113,21 +108,16 @@ fn device_state(store: &Store) -> functions::device_state::App {
     functions::device_state::App::new(store.table(DEVICES), store.idempotency(RECORDS), Duration::from_mins(5))
 }
 
-/// How many changes each client makes.
-fn changes(settings: &Settings) -> u64 {
-    settings.get("changes").max(1)
-}
-
 async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
     let lamp = request("PUT /devices/{deviceId}", LAMP, &json!({ "state": { "count": 0 } }));
     Box::pin(scene.prepare(device_state, create_device, &lamp)).await;
     settings.trouble(&scene);
     let adjust = &request("POST /devices/{deviceId}/adjustments", LAMP, body);
     let scene = &*scene;
-    join_all((0..settings.get("writers")).map(|user| async move {
-        let actor = scene.client(usize::try_from(user).expect("few"));
+    join_all((0..settings.writers).map(|user| async move {
+        let actor = scene.client(user);
         let app = device_state(&actor.store());
-        for _ in 0..changes(settings) {
+        for _ in 0..settings.changes {
             let mut answer = Box::pin(actor.ask(&app, adjust_device, adjust)).await;
             // Nothing was applied, says the answer. So it is asked again.
             while answer.is_unavailable() {
@@ -142,9 +132,9 @@ async fn crowd(scene: Rc<Scene>, settings: &Settings, body: &Value) {
 async fn naive_crowd(scene: &Scene, settings: &Settings) {
     scene.db().put(COUNTERS, &json!({ "id": {"S": LAMP}, "n": {"N": "0"}, "version": {"N": "1"} }));
     settings.trouble(scene);
-    join_all((0..settings.get("writers")).map(|user| async move {
-        let actor = scene.client(usize::try_from(user).expect("few"));
-        for _ in 0..changes(settings) {
+    join_all((0..settings.writers).map(|user| async move {
+        let actor = scene.client(user);
+        for _ in 0..settings.changes {
             let work = Box::pin(naive::increment(&actor, COUNTERS, LAMP));
             let ended = naive::call(&actor, "add one", told, work).await;
             count(scene, ended == Ended::Acknowledged, ended == Ended::Unknown);

@@ -3,9 +3,7 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
-use super::story::{
-    ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were,
-};
+use super::story::{ACKNOWLEDGED, HELD, Settings, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were};
 use fencepost::Store;
 use fencepost_test::{Engine, number};
 use futures_util::future::join_all;
@@ -25,8 +23,10 @@ pub const STORY: Story = Story {
     title: "The last item",
     summary: "One item is left. Several buyers order it in the same moment. One order must take it, and the others must \
               learn that it is gone.",
-    settings: &[Setting::writers("Buyers", 4, 50), Setting::lost_answers(30), Setting::late_by()],
-    seed: 2,
+    settings: Settings { writers: 4, ..Settings::PLAIN },
+    facts: |settings| format!("{} buyers", settings.writers),
+    seeds: [2, 1, 3],
+    lost_answers: [30, 0],
     sides: &[
         Side {
             id: "naive",
@@ -82,8 +82,8 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
     // On AWS, a transaction occupies its items for a moment.
     scene.db().transaction_conflicts(Duration::from_millis(5));
     settings.trouble(scene);
-    join_all((0..settings.get("writers")).map(|buyer| {
-        let ordered = order(scene.client(usize::try_from(buyer).expect("few")));
+    join_all((0..settings.writers).map(|buyer| {
+        let ordered = order(scene.client(buyer));
         async move {
             match ordered.await {
                 Ended::Acknowledged => scene.count("acknowledged", 1),

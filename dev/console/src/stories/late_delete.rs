@@ -3,7 +3,7 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
-use super::story::{ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, counter};
+use super::story::{ACKNOWLEDGED, HELD, Settings, Side, Story, TWICE, counter};
 use fencepost_test::Engine;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -28,8 +28,10 @@ pub const STORY: Story = Story {
     summary: "Instance A has an address and is shut down. The message that deletes its mapping waits in a queue. \
               After a second, instance B gets the same address. Then the message arrives, and a late copy of A's \
               registration.",
-    settings: &[Setting::delay("The message waits for", 5000), Setting::lost_answers(0)],
-    seed: 1,
+    settings: Settings { delay: 5000, ..Settings::PLAIN },
+    facts: |settings| format!("The message waits for {} s", settings.delay / 1000),
+    seeds: [1, 2, 3],
+    lost_answers: [0, 30],
     sides: &[
         Side {
             id: "naive",
@@ -72,7 +74,7 @@ where
     R: AsyncFn(&Actor<'a>, &str, &str),
     D: AsyncFn(&Actor<'a>),
 {
-    let waits = Duration::from_millis(settings.get("delay"));
+    let waits = Duration::from_millis(settings.delay);
     scene.db().duplicate(waits.max(HANDED_ON) + COPIED_AFTER).of_writes().on(MAPPINGS).once();
     settings.trouble(scene);
     let [a, b, queue] = [0, 1, 2].map(|number| scene.client(number));

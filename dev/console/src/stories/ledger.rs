@@ -1,6 +1,6 @@
 //! The counts of a side during a play, and the events of each request.
 
-use super::told::{Teller, read_units, write_units};
+use super::told::{Teller, millis, read_units, write_units};
 use fencepost_test::{Engine, Fault, Network, Outcome, Seam, Sent};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -145,12 +145,10 @@ impl Ledger {
             _ if is_write => "write",
             _ => "read",
         };
-        let told = json!({
-            "request": number, "operation": sent.operation(), "is": kind, "resend": resend, "text": text_of(sent),
-        });
+        let told = json!({ "request": number, "is": kind, "resend": resend, "text": text_of(sent) });
         self.tell(sent, "sent", told);
         if let Some(Fault::Frozen(time)) = sent.fault {
-            let until = self.teller.now() + time.as_secs_f64() * 1000.0;
+            let until = self.teller.now() + millis(time);
             let text = format!("its process stands still for {} s", time.as_secs_f64());
             self.tell(sent, "paused", json!({ "until": until, "text": text }));
         }

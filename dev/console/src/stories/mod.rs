@@ -14,19 +14,16 @@ mod story;
 mod told;
 mod two_leaders;
 
-pub use story::{Invalid, Setting, Settings, Story};
-pub use told::Told;
+pub use story::{Settings, Story};
 
 use futures_util::future::join_all;
 use scene::{Scene, Verdict};
 use serde_json::{Value, json};
-use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use story::Side;
-use tokio::sync::mpsc::{Receiver, Sender, channel};
 use tokio::time::{Instant, timeout};
-use told::{Teller, side_span, subscriber, tell};
+use told::{Teller, Told, millis, side_span, subscriber};
 use tracing::Instrument;
 
 /// Every story, in the order of the page.
@@ -39,64 +36,41 @@ pub const STORIES: &[&Story] = &[
     &counting::ONE_HUNDRED,
 ];
 
-/// The story with this name.
-#[must_use]
-pub fn find(name: &str) -> Option<&'static Story> {
-    STORIES.iter().copied().find(|story| story.name == name)
-}
-
 /// The most virtual time for a story.
 const LONGEST: Duration = Duration::from_mins(30);
 
-/// How many moments a play may be ahead of its listener.
-const AHEAD: usize = 1024;
-
-/// How a play ended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Ending {
-    /// By itself.
-    Finished,
-    /// Because the listener has gone.
-    Stopped,
+/// What happened in a play.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Play {
+    /// What happened, in its order.
+    pub moments: Vec<Value>,
+    /// How each side ended.
+    pub ends: Vec<Value>,
+    /// When it ended, in milliseconds.
+    pub at: u64,
 }
 
-/// Plays a story until it ends or its listener has gone. Then `ended` is called.
+/// Plays a story.
 ///
-/// # Errors
-/// The operating system gives no thread or no timer.
-pub fn play(
-    story: &'static Story,
-    settings: Settings,
-    ended: impl FnOnce(Ending) + Send + 'static,
-) -> io::Result<Receiver<Told>> {
-    let (to, told) = channel(AHEAD);
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build()?;
-    let play = move || {
-        let how = runtime.block_on(async {
-            tokio::select! {
-                () = perform(story, &settings, &to) => Ending::Finished,
-                () = to.closed() => Ending::Stopped,
-            }
-        });
-        ended(how);
-    };
-    std::thread::Builder::new().name(format!("story {}", story.name)).spawn(play)?;
-    Ok(told)
+/// # Panics
+/// If the operating system has no timer, or the story takes longer than half an hour of its time.
+#[must_use]
+pub fn play(story: &'static Story, settings: Settings) -> Play {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build();
+    runtime.expect("a timer").block_on(perform(story, settings))
 }
 
-async fn perform(story: &'static Story, settings: &Settings, to: &Sender<Told>) {
-    let begun = begin();
-    let tellers: Vec<_> = (0..story.sides.len()).map(|side| Teller::new(to, begun, side)).collect();
+async fn perform(story: &'static Story, settings: Settings) -> Play {
+    let (begun, told) = (begin(), Told::default());
+    let tellers: Vec<_> = (0..story.sides.len()).map(|side| Teller::new(&told, begun, side)).collect();
     let _listening = tracing::subscriber::set_default(subscriber(tellers.clone()));
-    tell(to, Told::Begin(story.begin(settings)));
     let sides = story.sides.iter().zip(tellers).enumerate();
     let ends = join_all(sides.map(|(number, (side, teller))| {
-        let settings = settings.clone();
         async move { perform_side(story, side, teller, settings).await }.instrument(side_span(number))
     }));
-    let Ok(ends) = timeout(LONGEST, ends).await else { return };
-    let at = begun.elapsed().as_secs_f64() * 1000.0;
-    tell(to, Told::End(json!({ "sides": ends, "at": at })));
+    let ends = timeout(LONGEST, ends).await.expect("the story ends");
+    let moments = std::mem::take(&mut *told.lock().expect("no panic while telling"));
+    Play { moments, ends, at: millis(begun.elapsed()) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the time of a play is tokio's, which is virtual")]

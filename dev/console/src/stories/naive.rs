@@ -31,7 +31,7 @@ pub async fn call(
     let number = actor.begin(what);
     let ended = work.await;
     let (outcome, words) = told(ended);
-    actor.end(number, None, outcome, words);
+    actor.end(number, outcome, words);
     ended
 }
 

@@ -160,7 +160,7 @@ impl Actor<'_> {
         let response = answered.unwrap_or_else(Problem::into_response);
         let body = response.body().and_then(|body| serde_json::from_str(body).ok()).unwrap_or(Value::Null);
         let answer = Answer { status: response.status(), outcome: response.outcome(), body };
-        self.end(number, Some(answer.status), answer.word(), &format!("{} {}", answer.status, answer.outcome));
+        self.end(number, answer.word(), &format!("{} {}", answer.status, answer.outcome));
         answer
     }
 
@@ -176,8 +176,8 @@ impl Actor<'_> {
         let mut outcomes = handle(app, &[message], &call).instrument(client_span(self.number)).await;
         let outcome = outcomes.pop().unwrap_or_else(|| Err(Problem::internal("no outcome"))).map(|done| done.outcome);
         match &outcome {
-            Ok(word) => self.end(number, None, "ok", word),
-            Err(problem) => self.end(number, None, "failed", problem.code()),
+            Ok(word) => self.end(number, "ok", word),
+            Err(problem) => self.end(number, "failed", problem.code()),
         }
         outcome
     }
@@ -191,8 +191,8 @@ impl Actor<'_> {
     }
 
     /// A call ends.
-    pub fn end(&self, number: u64, status: Option<u16>, outcome: &str, text: &str) {
-        let told = json!({ "call": number, "status": status, "outcome": outcome, "text": text });
+    pub fn end(&self, number: u64, outcome: &str, text: &str) {
+        let told = json!({ "call": number, "outcome": outcome, "text": text });
         self.scene.ledger.teller().moment(Some(self.number), "answered", told);
     }
 }

@@ -3,7 +3,7 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Answer, Scene, Verdict, request};
-use super::story::{ACKNOWLEDGED, HELD, Setting, Settings, Side, Story, TWICE, counter, live_rows, were};
+use super::story::{ACKNOWLEDGED, HELD, Settings, Side, Story, TWICE, counter, live_rows, were};
 use fencepost::{Store, Timestamp};
 use fencepost_test::Engine;
 use serde_json::{Value, json};
@@ -27,8 +27,10 @@ pub const STORY: Story = Story {
     title: "Two leaders",
     summary: "Ann leads for ten seconds. She is about to create the one child of a parent, when her process stands still. \
               If that takes longer than her lease, Bob leads. Then Ann wakes up, and still believes that she leads.",
-    settings: &[Setting::delay("Ann stands still for", 13_000), Setting::lost_answers(0)],
-    seed: 1,
+    settings: Settings { delay: 13_000, ..Settings::PLAIN },
+    facts: |settings| format!("Ann stands still for {} s", settings.delay / 1000),
+    seeds: [1, 2, 3],
+    lost_answers: [0, 30],
     sides: &[
         Side {
             id: "naive",
@@ -67,7 +69,7 @@ fn children(engine: &Engine) -> i64 {
 async fn play<'a>(scene: &'a Scene, settings: &Settings, lead: impl AsyncFn(&Actor<'a>, &str, Pause)) {
     settings.trouble(scene);
     let [ann, bob] = [0, 1].map(|number| scene.client(number));
-    let still = Duration::from_millis(settings.get("delay"));
+    let still = Duration::from_millis(settings.delay);
     let lead = &lead;
     let ann = scene.db().freezing(async move { lead(&ann, "ann", Pause::StandsStill(still)).await });
     let bob = async move {

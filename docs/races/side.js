@@ -1,23 +1,18 @@
 //! One side of a story: what it did, as far as it has been shown (calls, requests, pauses and single marks per client), with
 //! its counters, its time line and the same in words.
 
-import { el, number, setText, virtual } from './dom.js';
-import { MARKS, REFUSED, Timeline } from './timeline.js';
-
 const READING = 'The arrow keys go from mark to mark. The list below says the same.';
-/** The counter that is shown large if the story names no other. */
-const LEAD = 'appliedTwice';
 
-export class Side {
-  /** `story` has the counters, and the `lead` among them. */
-  constructor(side, { counters, lead = LEAD }, index) {
+class Side {
+  /** `story` has the clients and the counters, and the `lead` among them. */
+  constructor(side, { clients, counters, lead }, index) {
     this.side = side;
-    this.history = new History(side, counters, lead);
+    this.history = new History(clients, counters, lead);
     this.numbers = new Map();
     const title = `side-${index}`;
     this.element = el('section', { class: 'side', 'aria-labelledby': title, data: { sidePanel: side.id } },
       el('h4', { id: title, text: side.title }),
-      side.how && el('p', { class: 'how', text: side.how }),
+      el('p', { class: 'how', text: side.how }),
       this.counters(counters, lead),
       this.line(),
       this.list());
@@ -117,8 +112,8 @@ const TWICE = 'appliedTwice';
 
 class History {
   /** `counters` are those of the story; a rise of `lead` or of "applied twice" is told. */
-  constructor(side, counters, lead) {
-    this.clients = side.clients;
+  constructor(clients, counters, lead) {
+    this.clients = clients;
     this.watched = counters.filter(({ name }) => name === lead || name === TWICE);
     this.calls = [];
     this.requests = [];
@@ -184,7 +179,7 @@ class History {
     this.request(moment, request, 'lost');
   }
 
-  /** Marks the fate of a request. For a refusal, the server gives the reason. */
+  /** Marks the fate of a request. For a refusal, the recording gives the reason. */
   request(moment, { text, resend }, kind) {
     const why = kind === 'conflict' ? moment.text : '';
     this.mark({ ...moment, resend, why, text: why ? text : moment.text || text }, kind);
@@ -203,7 +198,7 @@ class History {
     this.marks.push({ at, client, resend, kind, why, text, count });
   }
 
-  /** Takes the counters. Where a watched one rose, the time line and the list say so. */
+  /** Takes the counters that changed. Where a watched one rose, the time line and the list say so. */
   count({ at, values }) {
     for (const { name, label } of this.watched) {
       const count = values[name] ?? 0;
@@ -212,7 +207,7 @@ class History {
       this.mark(rise, 'rise');
       this.lines.push(rise);
     }
-    this.counters = values;
+    this.counters = { ...this.counters, ...values };
   }
 
   /** A moment as a sentence. */

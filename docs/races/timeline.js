@@ -1,13 +1,11 @@
 //! The time line of one side: a lane per client, drawn on one canvas that shows the part scrolled into view. Each mark has
 //! its own shape, so that no meaning hangs on a colour. The legend draws the same paths.
 
-import { el, svg, virtual } from './dom.js';
-
-/** What is said of a refused request if the server does not say why. */
-export const REFUSED = 'refused: its condition does not hold';
+/** What is said of a refused request if the recording does not say why. */
+const REFUSED = 'refused: its condition does not hold';
 
 /** Shapes around 0,0, at most 12 wide and high. `fill` and `line` say how they are painted, `ink` in which colour. */
-export const MARKS = {
+const MARKS = {
   read: { path: 'M-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0z', line: 1.5, ink: 'read', label: 'read' },
   write: { path: 'M-4-4h8v8h-8z', fill: true, ink: 'write', label: 'write, applied' },
   transaction: { path: 'M0-5.8L5.8 0 0 5.8-5.8 0z', fill: true, ink: 'write', label: 'transaction, applied' },
@@ -41,7 +39,7 @@ function picture(kind) {
 }
 
 /** The legend, with the marks that a story may show and how they are read. */
-export function legend() {
+function legend() {
   const items = Object.entries(MARKS).map(([kind, mark]) => el('li', {}, picture(kind), mark.label));
   const call = svg('svg', { viewBox: '0 0 28 16', width: 28, height: 16, 'aria-hidden': 'true' },
     svg('rect', { x: 1, y: 2, width: 26, height: 12, rx: 3, class: 'ink-call' }));
@@ -57,7 +55,7 @@ export function legend() {
 const key = (text) => el('kbd', { text });
 
 const AXIS = 26;
-const TWICE = 20;
+const RISES = 20;
 const LANE = { few: 36, some: 26, many: 12 };
 const MOST_VISIBLE = 420;
 const STEPS = [1, 2, 5];
@@ -79,14 +77,14 @@ const STEPS_BY_KEY = {
 const QUIET = new Set(['read', 'write', 'transaction']);
 const RANK = new Map(ORDER.map((kind, rank) => [kind, rank]));
 
-export class Timeline {
+class Timeline {
   /** Draws into `scroller`, which holds a `sizer` as large as the whole line and the canvas over it. */
   constructor({ scroller, sizer, canvas }, history) {
     Object.assign(this, { scroller, sizer, canvas, history });
     this.context = canvas.getContext('2d');
     const count = history.clients.length;
     this.lane = count <= 6 ? LANE.few : count <= 20 ? LANE.some : LANE.many;
-    this.height = AXIS + TWICE + count * this.lane + 8;
+    this.height = AXIS + RISES + count * this.lane + 8;
     this.view = { now: 0, total: 1, span: 1, over: false };
     /** The mark that the keyboard is at, by its number. */
     this.chosen = null;
@@ -112,7 +110,7 @@ export class Timeline {
   /** Pixels for a millisecond. */
   get zoom() { return (this.width - this.gutter - 20) / this.view.span; }
   x(at) { return this.gutter + 8 + at * this.zoom - this.scroller.scrollLeft; }
-  y(client) { return AXIS + TWICE + (client + 0.5) * this.lane - this.scroller.scrollTop; }
+  y(client) { return AXIS + RISES + (client + 0.5) * this.lane - this.scroller.scrollTop; }
 
   resize() {
     const visible = Math.min(this.height, MOST_VISIBLE);
@@ -277,7 +275,7 @@ export class Timeline {
   /** Where a mark stands on the canvas. */
   place(mark) {
     const x = this.x(mark.at);
-    if (mark.client === null) return { x, y: AXIS + TWICE / 2 - this.scroller.scrollTop };
+    if (mark.client === null) return { x, y: AXIS + RISES / 2 - this.scroller.scrollTop };
     return { x, y: this.raised(mark, this.y(mark.client) + this.shift(mark.resend)) };
   }
 
@@ -323,7 +321,7 @@ export class Timeline {
     c.strokeStyle = this.ink.bad;
     c.globalAlpha = 0.55;
     c.lineWidth = 1.2;
-    line(c, x, y + TWICE / 2 - 2, x, height);
+    line(c, x, y + RISES / 2 - 2, x, height);
     c.globalAlpha = 1;
     this.mark(c, 'rise', x, y, 1.25);
     c.fillStyle = this.ink.surface;
