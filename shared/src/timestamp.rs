@@ -164,49 +164,6 @@ mod tests {
     }
 
     #[test]
-    fn any_offset_of_rfc_3339_is_read_as_the_moment_that_it_means() {
-        for (text, moment) in [
-            ("2026-03-07T10:00:00Z", "2026-03-07T10:00:00.000Z"),
-            ("2026-03-07t10:00:00.1z", "2026-03-07T10:00:00.100Z"),
-            ("2026-03-07T12:00:00.120+02:00", "2026-03-07T10:00:00.120Z"),
-            ("2026-03-06T23:30:00-10:30", "2026-03-07T10:00:00.000Z"),
-            ("2026-03-07T10:00:00.123000000+00:00", "2026-03-07T10:00:00.123Z"),
-            ("1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.999Z"),
-        ] {
-            let read = Timestamp::from_rfc3339(text).map(|read| read.to_string());
-            assert_eq!(read.as_deref(), Ok(moment), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_not_rfc_3339_or_finer_than_a_millisecond_is_refused() {
-        for text in [
-            "",
-            "now",
-            "2026-03-07",
-            "2026-03-07T10:00Z",
-            "2026-03-07T10:00:00",
-            "2026-03-07 10:00:00Z",
-            "2026-03-07T10:00:00.Z",
-            "2026-03-07T10:00:00.0001Z",
-            "2026-03-07T10:00:00.1234567890Z",
-            "2026-03-07T10:00:00+02",
-            "2026-03-07T10:00:00+0200",
-            "2026-03-07T10:00:00 02:00",
-            "2026-03-07T10:00:00+02:00[Europe/Berlin]",
-            "20260307T100000Z",
-            "2026-02-30T10:00:00Z",
-            "2026-03-07T24:00:00Z",
-            "2026-06-30T23:59:60Z",
-            "+002026-03-07T10:00:00Z",
-            "2026-03-07T10:00:00Zx",
-            "２026-03-07T10:00:00Z",
-        ] {
-            assert_eq!(Timestamp::from_rfc3339(text), Err(INVALID), "{text}");
-        }
-    }
-
-    #[test]
     fn every_moment_has_a_text_that_gives_it_back() {
         let far = Duration::from_hours(24 * 366 * 20_000);
         let first = Timestamp::from(SystemTime::UNIX_EPOCH - far);

@@ -205,21 +205,9 @@ pub(super) fn to_event(parts: &http::response::Parts, body: Bytes) -> ApiGateway
 mod tests {
     use super::*;
     use crate::retry::Deadline;
-    use aws_lambda_events::query_map::QueryMap;
     use lambda_runtime::Context;
     use std::collections::BTreeSet;
     use std::time::Duration;
-
-    #[test]
-    fn a_payload_of_another_form_is_an_error_and_not_a_request() {
-        let payload = |text: &str| {
-            let raw: Box<RawValue> = serde_json::from_str(text).expect("JSON");
-            read::<ApiGatewayV2httpRequest>(LambdaEvent::new(raw, Context::default())).map(|event| event.payload)
-        };
-        let event = r#"{"requestContext":{"http":{"method":"PUT"}},"headers":{},"isBase64Encoded":false}"#;
-        assert_eq!(payload(event).expect("an event").request_context.http.method, "PUT");
-        assert!(payload(r#"{"Records":[]}"#).is_err());
-    }
 
     fn caller_of(authorizer: &str, member: Option<&str>) -> String {
         let event = format!(
@@ -302,13 +290,6 @@ mod tests {
         ];
         let callers: BTreeSet<_> = authorizers.iter().map(|one| caller_of(one, Some("tenant"))).collect();
         assert_eq!(callers.len(), authorizers.len(), "{callers:?}");
-    }
-
-    #[test]
-    fn a_parameter_of_a_query_keeps_its_commas_and_all_of_its_values() {
-        let query: QueryMap = serde_json::from_str(r#"{"token":"6,7","id":"a"}"#).expect("a query");
-        let expected = [("id", "a"), ("token", "6,7")].map(|(name, value)| (name.to_owned(), value.to_owned()));
-        assert_eq!(joined(query.iter()), expected.into());
     }
 
     #[test]

@@ -250,38 +250,3 @@ fn digit(character: u8) -> u8 {
         other => other.to_ascii_lowercase() - b'a' + 10,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn with_body(text: &str) -> Request {
-        Request { body: Body { text: text.to_owned(), is_base64: false }, ..Request::default() }
-    }
-
-    #[test]
-    fn a_body_of_512_kb_is_read_and_one_byte_more_refused_before_parsing() {
-        let padded = |size: usize| format!("{{}}{}", " ".repeat(size - 2));
-        assert!(with_body(&padded(MAX_BODY)).object().is_ok());
-        let mut too_large = with_body(&"x".repeat(MAX_BODY + 1));
-        too_large.headers.insert("content-type".to_owned(), "text/plain".to_owned());
-        assert_eq!(too_large.object().expect_err("refused").code(), "too_large");
-        let mut encoded = with_body(&STANDARD.encode(padded(MAX_BODY)));
-        encoded.body.is_base64 = true;
-        assert!(encoded.object().is_ok());
-        encoded.body.text = STANDARD.encode(padded(MAX_BODY + 1));
-        assert_eq!(encoded.object().expect_err("refused").code(), "too_large");
-        encoded.body.text = "*".to_owned();
-        assert_eq!(encoded.object().expect_err("refused").code(), "invalid_json");
-    }
-
-    #[test]
-    fn a_query_is_decoded_and_a_path_is_not() {
-        let (parts, ()) =
-            http::Request::post("/a%2Fb?x=1%2B1+%C3%A9&x=2&y&=&z=%zz%4").body(()).expect("a request").into_parts();
-        let request = Request::from_http(&parts, b"", "ann");
-        assert_eq!(request.path, "/a%2Fb");
-        let query: Vec<_> = request.query.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-        assert_eq!(query, [("", ""), ("x", "1+1 é,2"), ("y", ""), ("z", "%zz%4")]);
-    }
-}

@@ -95,21 +95,3 @@ impl QueryString {
 fn field(name: &str) -> String {
     format!("query:{name}")
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_whole_number_is_digits_within_its_limits() {
-        let number = |text: &str| {
-            let query = QueryString([("n".to_owned(), text.to_owned())].into());
-            query.optional_whole("n", 1..=20).map_err(|problem| problem.code())
-        };
-        assert_eq!(number("1"), Ok(Some(1)));
-        assert_eq!(number("020"), Ok(Some(20)));
-        for text in ["", "0", "21", "-1", "+1", "1.0", "1e1", " 1", "18446744073709551616"] {
-            assert_eq!(number(text), Err("invalid_value"), "{text}");
-        }
-    }
-}

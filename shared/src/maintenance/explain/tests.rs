@@ -1,8 +1,5 @@
 use super::*;
 use fencepost_core::AttributeValue as Value;
-use fencepost_core::format::row::Row;
-use proptest::collection::{hash_map, vec};
-use proptest::prelude::*;
 use std::collections::HashMap;
 
 const NAMES: Names = Names::DEFAULT;
@@ -202,73 +199,5 @@ fn a_sentence_stays_short_and_on_one_line_whatever_the_row_has() {
     let row = live_but(&[("_version", Some(text(&long))), ("_writes", Some(map(&[(long, number(1))])))]);
     for sentence in told(&row).to_string().lines() {
         assert!(sentence.len() < 250 && sentence.ends_with('.'), "{sentence}");
-    }
-}
-
-/// Any value, and often one that almost belongs there.
-fn value() -> impl Strategy<Value = Value> {
-    let name = || prop_oneof![(0..9u8).prop_map(id), "[0-9]{1,2}", "\\PC{0,30}"];
-    let whole = prop_oneof![(-3..12i64).prop_map(number), any::<i64>().prop_map(number), any::<u64>().prop_map(number)];
-    let leaf = prop_oneof![
-        whole,
-        "-?[0-9]{1,4}(\\.[0-9]{1,4})?".prop_map(Value::N),
-        "\\PC{0,60}".prop_map(Value::S),
-        vec(any::<u8>(), 0..12).prop_map(Value::B),
-        any::<[u8; 8]>().prop_map(|bytes| Value::B(bytes.to_vec())),
-        any::<bool>().prop_map(Value::Bool),
-        Just(Value::Null(true)),
-        vec("[a-z]{1,3}", 1..4).prop_map(Value::Ss),
-        vec("[0-9]{1,3}", 1..4).prop_map(Value::Ns),
-    ];
-    leaf.prop_recursive(2, 40, 8, move |inner| {
-        prop_oneof![
-            vec(inner.clone(), 0..4).prop_map(Value::L),
-            hash_map(name(), inner, 0..8).prop_map(Value::M),
-            hash_map((0..40u8).prop_map(id), (-9..9i64).prop_map(number), 0..30).prop_map(Value::M),
-        ]
-    })
-}
-
-fn attributes() -> impl Strategy<Value = Attributes> {
-    let own = NAMES.all().map(str::to_owned).to_vec();
-    let lease = ["leaseKey", "holder", "token", "renewals", "expiresAt", "acquireId", "hostIp", "creationTimestamp"];
-    let name = prop_oneof![
-        4 => prop::sample::select(own),
-        2 => prop::sample::select(lease.map(str::to_owned).to_vec()),
-        1 => "\\PC{0,20}",
-    ];
-    let changes = hash_map(name, proptest::option::weighted(0.8, value()), 0..9);
-    (any::<bool>(), changes).prop_map(|(on_live, changes)| {
-        let mut row = if on_live { live() } else { Attributes::new() };
-        for (name, value) in changes {
-            row.remove(&name);
-            row.extend(value.map(|value| (name, value)));
-        }
-        row
-    })
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, failure_persistence: None, ..ProptestConfig::default() })]
-
-    /// A row is called damaged exactly if the operations of this crate refuse to read it.
-    #[test]
-    fn any_row_is_explained_as_the_operations_of_this_crate_take_it(row in attributes()) {
-        let told = told(&row);
-        prop_assert!(!told.sentences.is_empty());
-        for sentence in told.to_string().lines() {
-            prop_assert!(sentence.ends_with('.') && sentence.chars().count() < 300, "{}", sentence);
-        }
-        prop_assert!(told.kind != Kind::Damaged || !told.problems.is_empty());
-        let read = Row::read(&Layout { settings: SWEPT.0, ..Layout::of_key("") }, row.clone());
-        match told.kind {
-            Kind::Damaged => prop_assert!(read.is_err() || !row.contains_key("_incarnation"), "{:?}\n{}", row, told),
-            Kind::Lease | Kind::Mapping => prop_assert!(!row.contains_key("_incarnation")),
-            kind => {
-                let read = read.expect("it is not damaged");
-                let kinds = (kind == Kind::Foreign, kind == Kind::Tombstone);
-                prop_assert_eq!(kinds, (read.at.incarnation.is_foreign(), read.is_tombstone), "{:?}\n{}", row, told);
-            }
-        }
     }
 }
