@@ -185,37 +185,9 @@ mod tests {
     }
 
     #[test]
-    fn without_options_the_engine_is_embedded_and_in_memory() {
-        let engine = Engine::Embedded { port: 8000, data: None, containers: false, item_write_units: None };
-        assert_eq!(parsed("").expect("parses"), Command::Run(Args { port: 9000, watch: false, engine }));
-    }
-
-    #[test]
-    fn every_option_is_read() {
-        let engine = Engine::Embedded { port: 2, data: Some("there".into()), containers: true, item_write_units: None };
-        assert_eq!(
-            parsed("--port 1 --watch --dynamodb-port=2 --data there --containers").expect("parses"),
-            Command::Run(Args { port: 1, watch: true, engine })
-        );
-        let engine = Engine::Embedded { port: 8000, data: None, containers: false, item_write_units: Some(20) };
-        assert_eq!(parsed("--dynamodb-only --item-write-units 20").expect("parses"), Command::DynamoDbOnly(engine));
-        let engine = Engine::Existing { endpoint: "http://db:8000".into() };
-        assert_eq!(
-            parsed("--endpoint http://db:8000").expect("parses"),
-            Command::Run(Args { port: 9000, watch: false, engine })
-        );
-    }
-
-    #[test]
     fn help_wins_over_what_follows() {
         assert_eq!(parsed("--help --nonsense").expect("parses"), Command::Help);
         assert_eq!(parsed("-h").expect("parses"), Command::Help);
-    }
-
-    #[test]
-    fn the_benchmarks_are_a_command_of_their_own() {
-        assert_eq!(parsed("bench").expect("parses"), Command::Bench);
-        assert_eq!(parsed("bench --help").expect("parses"), Command::Help);
     }
 
     #[test]
@@ -250,17 +222,5 @@ mod tests {
             let failure = parsed(line).expect_err("must be refused");
             assert!(failure.exit_code() == 2 && failure.to_string().contains(word), "{line}: {failure}");
         }
-    }
-
-    #[test]
-    fn the_engine_alone_takes_its_own_options_only() {
-        let engine =
-            Engine::Embedded { port: 2, data: Some("there".into()), containers: false, item_write_units: None };
-        assert_eq!(
-            parsed("--dynamodb-only --dynamodb-port 2 --data there").expect("parses"),
-            Command::DynamoDbOnly(engine)
-        );
-        let engine = Engine::Existing { endpoint: "http://db".into() };
-        assert_eq!(parsed("--dynamodb-only --endpoint http://db").expect("parses"), Command::DynamoDbOnly(engine));
     }
 }

@@ -263,27 +263,6 @@ mod tests {
     }
 
     #[test]
-    fn a_refused_add_says_why() {
-        let item = || Box::new(current());
-        for (refused, name, why) in [
-            (NotEdited::OutOfRange(item()), "OutOfRange(", "outside the bounds"),
-            (NotEdited::NotANumber(item()), "NotANumber(", "has no such number"),
-            (NotEdited::NotAsDemanded(item()), "NotAsDemanded(", "is not as demanded"),
-            (NotEdited::ConditionFailed(item()), "ConditionFailed(", "one of several conditions"),
-        ] {
-            let (shown, said) = (format!("{refused:?}"), refused.to_string());
-            assert!(shown.starts_with(name) && said.contains(why), "{shown}: {said}");
-        }
-    }
-
-    #[test]
-    fn a_failure_shows_its_source_through_the_operations_error_and_says_what_to_do() {
-        let error = UpdateError::<&str>::Failed(Failure::Unavailable { source: "timed out".into() });
-        assert_eq!(error.source().map(ToString::to_string).as_deref(), Some("timed out"));
-        assert!(error.to_string().ends_with("repeat the call later"));
-    }
-
-    #[test]
     fn only_what_was_not_applied_for_now_is_retryable_and_only_a_lost_answer_is_unknown() {
         let source = || -> Source { "x".into() };
         for (failure, retryable, unknown) in [

@@ -2,10 +2,10 @@
 //! too, and such rows as steps of a transaction.
 
 use super::world::{
-    Account, Alone, KEY, Removed, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, deposit, engine,
-    foreign, foreign_update, get, key, name_of, number, put, row, set, update, with_foreign,
+    Account, Alone, KEY, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, deposit, engine, foreign,
+    get, key, name_of, number, row, set, update, with_foreign,
 };
-use crate::harness::engine::{Engine, is_read};
+use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::testing::edit_or_update;
 use fencepost::{Edit, Error, Exists, Failure, NotEdited, Reads, Store, Table, UpdateError, Version, VersionError};
@@ -93,11 +93,6 @@ async fn a_row_of_another_program_is_adopted_by_the_first_change_with_one_read_a
     each_change_adopts::<Alone>(false).await;
 }
 
-#[tokio::test]
-async fn beside_versioned_writers_a_row_is_adopted_by_the_first_change_too() {
-    each_change_adopts::<Shared>(true).await;
-}
-
 /// The adoption raises the version. With the mark, the row would be a tombstone at the new version.
 #[tokio::test]
 async fn an_adoption_takes_the_mark_of_a_later_version_away() {
@@ -108,18 +103,6 @@ async fn an_adoption_takes_the_mark_of_a_later_version_away() {
         assert_eq!(change(&engine, &table, changed).await.get(), 8, "{changed:?}");
         assert_eq!(get(&table).await.map(|now| now.value), Some(account(57)), "{changed:?}");
         assert!(row(&engine)["_buried"].is_null(), "{changed:?}");
-    }
-}
-
-#[tokio::test]
-async fn a_physical_delete_of_a_row_of_another_program_removes_it() {
-    for at in VERSIONS {
-        for changed in [Change::Delete, Change::DeleteAtVersion] {
-            let engine = with_foreign(at);
-            let made = change(&engine, &accounts::<Removed>(&engine), changed).await;
-            assert_eq!((made.get(), engine.take_counts()), (at.unwrap_or(0) + 1, (1, 1)), "{changed:?} at {at:?}");
-            assert_eq!(row(&engine), Value::Null);
-        }
     }
 }
 
@@ -198,50 +181,6 @@ async fn a_fenced_change_adopts_a_row_and_leaves_its_token_which_refuses_lower_o
     assert_eq!(row(&engine), adopted(&engine, Some(7), rest));
     let lower = update(&table.fenced_by(&leases.token("k", 8)), 7).await.expect_err("a lower token");
     assert!(matches!(lower, UpdateError::Failed(Failure::Fenced)), "{lower:?}");
-}
-
-#[tokio::test]
-async fn a_client_adopts_a_remembered_item_without_a_read() {
-    let engine = with_foreign(Some(7));
-    let table = accounts::<Shared>(&engine).remembering_items();
-    get(&table).await.expect("an account");
-    engine.take_log();
-    update(&table, 7).await.expect("an account");
-    assert_eq!((engine.take_counts(), row(&engine)), ((0, 1), adopted(&engine, Some(7), foreign(57, None))));
-    table.edit(&key(), &Edit::add("balance", 3, 0..=100)).await.expect("within the bounds");
-    assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 1), number(60)));
-    put(&engine, &foreign(50, Some(7)));
-    get(&table).await.expect("an account");
-    engine.take_log();
-    table.edit(&key(), &Edit::add("balance", 3, 0..=100)).await.expect("within the bounds");
-    assert_eq!((engine.take_counts(), row(&engine)["balance"].clone()), ((0, 1), number(53)));
-    // Without memory of the item, an add to a foreign row reads it, because its version alone does not tell it.
-    put(&engine, &foreign(50, Some(7)));
-    let other: Table<Account<Shared>> = Store::new(&engine.client()).table(TABLE);
-    get(&other).await.expect("an account");
-    engine.take_log();
-    other.edit(&key(), &Edit::add("balance", 3, 0..=100)).await.expect("within the bounds");
-    let asked: Vec<_> = engine.take_log().iter().map(|asked| is_read(&asked.operation)).collect();
-    assert_eq!(asked, [true, false]);
-}
-
-/// Updates of another program need no cooperation: each is a conflict, followed by a new decision.
-#[tokio::test(start_paused = true)]
-async fn each_conflict_with_another_program_costs_one_more_write_and_no_read() {
-    for conflicts in 1..=3 {
-        let engine = with_foreign(Some(7));
-        let decided = std::cell::Cell::new(0);
-        let decide = |account: &Account<Shared>| {
-            if decided.replace(decided.get() + 1) < conflicts {
-                foreign_update(&engine, 1);
-            }
-            deposit(100)(account)
-        };
-        let table = accounts::<Shared>(&engine);
-        let updated = table.update_with_retry(&key(), decide).await.expect("it wins in the end");
-        assert_eq!(updated.value.balance, 150 + i64::from(conflicts));
-        assert_eq!(engine.take_counts(), (1, usize::try_from(conflicts).expect("few") + 1));
-    }
 }
 
 #[tokio::test]

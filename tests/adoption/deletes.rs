@@ -54,34 +54,6 @@ fn strings(names: &[&str]) -> Vec<String> {
     names.iter().map(|&name| name.to_owned()).collect()
 }
 
-async fn create_goes_on<S: Setup>() {
-    let (engine, table) = with_tombstone::<S>().await;
-    let anew = table.create(&key(), &account(7)).await.expect("only a tombstone");
-    assert_eq!((anew.at.version.get(), engine.take_counts()), (3, (0, 2)));
-    let row = row(&engine);
-    assert!(row["_buried"].is_null() && row["_purgeAt"].is_null() && row["stranger"].is_null(), "{row}");
-    assert_eq!((get(&table).await, row["balance"].clone()), (Some(anew), number(7)));
-}
-
-#[tokio::test]
-async fn a_create_on_a_tombstone_goes_on_with_its_version_however_it_is_marked() {
-    create_goes_on::<Alone>().await;
-    create_goes_on::<Shared>().await;
-    create_goes_on::<Kept>().await;
-}
-
-/// A table with an earlier setting for deletes has tombstones with a time alone.
-#[tokio::test]
-async fn a_tombstone_of_an_earlier_setting_has_only_a_time_and_is_believed() {
-    let (engine, table, _) = with_account::<Shared>().await;
-    set(&engine, &[("_purgeAt", number(1_800_000_000)), ("version", number(2))]);
-    assert_eq!(get(&table).await, None);
-    let added = table.edit(&key(), &Edit::add("balance", 1, 0..=100)).await.expect_err("a tombstone");
-    assert!(matches!(added, UpdateError::NotFound));
-    table.create(&key(), &account(7)).await.expect("only a tombstone");
-    assert!(row(&engine)["_purgeAt"].is_null());
-}
-
 /// Another program writes the tombstone, and then we change it.
 async fn is_alive_again<S: Setup>() {
     for dead_mark in ["update", "add", "delete", "create"] {

@@ -2,7 +2,6 @@
 
 mod adopting;
 mod any_writers;
-mod corrupt;
 mod deletes;
 mod regions;
 mod tags;

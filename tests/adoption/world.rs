@@ -37,8 +37,6 @@ setups! {
     Alone: Settings::own().names(NAMES);
     /// The other programs are gone. A sweep removes tombstones.
     Swept: Settings::without_ttl().swept().names(NAMES);
-    /// The other programs are gone. Deletes are physical.
-    Removed: Settings::without_ttl().removed().names(NAMES);
     /// The other programs demand the version and raise it.
     Shared: SHARED.swept().names(NAMES);
     /// The same, and tombstones stay for ever.

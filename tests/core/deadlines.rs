@@ -1,17 +1,15 @@
 //! Deadlines, and tables that refuse: the answer comes before the deadline and states all known facts.
 
-use super::accounts::{Account, TABLE, add_one, balance, engine, rival};
-use crate::harness::clients::{Silent, client_whose, client_whose_first_write, client_without_answers, lost};
+use super::accounts::{Account, TABLE, add_one, engine};
+use crate::harness::clients::{Silent, client_whose, client_without_answers, lost};
 use crate::harness::engine::{Engine, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_smithy_types::retry::RetrySpec;
-use fencepost::{Call, Deadline, Error, Failure, Key, RetryPolicy, Store, Table, UpdateError};
-use std::cell::Cell;
-use std::convert::Infallible;
+use fencepost::{Call, Deadline, Error, Failure, RetryPolicy, Store, Table};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
 
@@ -71,36 +69,6 @@ async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn hopeless_contention_ends_before_the_deadline_with_nothing_applied() {
-    let engine = engine();
-    let table = Store::new(&engine.client()).table(TABLE);
-    let key = Key::from("a-1");
-    table.create(&key, &Account { balance: 0 }).await.expect("a free key");
-    let began = Instant::now();
-    let call = Call::new(Deadline::within(ALLOWED));
-    let rivals = Cell::new(0);
-    let decide = |_: &Account| {
-        rival(&engine, "a-1");
-        rivals.set(rivals.get() + 1);
-        Ok::<_, Infallible>(Some(Account { balance: -1000 }))
-    };
-    let lost = table.in_call(&call).update_with_retry(&key, decide).await.expect_err("a rival is always first");
-    assert!(matches!(lost, UpdateError::Failed(Failure::Contention { attempts }) if attempts == call.tally().attempts));
-    assert!(began.elapsed() <= ALLOWED);
-    assert_eq!(balance(&engine, "a-1"), rivals.get(), "only the rival wrote");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_write_that_could_not_wait_for_its_answer_is_not_sent() {
-    let engine = engine();
-    let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    let call = Call::new(Deadline::within(Duration::from_millis(100)));
-    let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("too late");
-    assert!(matches!(created, Error::Failed(Failure::Unavailable { .. })), "{created:?}");
-    assert_eq!(engine.take_counts(), (0, 0));
-}
-
 /// How often a create looks at the wall clock until its first send is due. The next look is that before it leaves.
 const LOOKS_UNTIL_A_SEND_IS_DUE: u32 = 5;
 
@@ -111,27 +79,6 @@ fn asleep_after(most: u32) -> impl Fn() -> SystemTime {
     move || start + Duration::from_mins(5) * u32::from(looks.fetch_add(1, Relaxed) >= most)
 }
 
-/// The wall clock of a machine that sleeps for five minutes once it is told so.
-fn sleeps_when_told(is_told: &Arc<AtomicBool>) -> impl Fn() -> SystemTime + use<> {
-    let (is_told, start) = (Arc::clone(is_told), SystemTime::UNIX_EPOCH + Duration::from_hours(500_000));
-    move || start + Duration::from_mins(5) * u32::from(is_told.load(Relaxed))
-}
-
-/// A client whose process sleeps when its first write has been sent, which is then answered like this.
-fn client_that_sleeps(
-    engine: &Engine,
-    answer: impl Fn(String) -> (u16, String) + Send + Sync + 'static,
-) -> (Client, Arc<AtomicBool>) {
-    let sleeps = Arc::new(AtomicBool::new(false));
-    let asleep = Arc::clone(&sleeps);
-    let client = client_whose_first_write(engine, move |engine, operation, body| {
-        asleep.store(true, Relaxed);
-        let (status, body) = engine.answer(operation, body);
-        if status == 200 { answer(body) } else { (status, body) }
-    });
-    (client, sleeps)
-}
-
 /// The process stands still while a send is signed. Its copies would live longer than others count with.
 #[tokio::test(start_paused = true)]
 async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_leave() {
@@ -140,18 +87,6 @@ async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_l
     let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
     assert!(matches!(created, Error::Failed(Failure::Unavailable { .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 0), "nothing was sent");
-}
-
-/// A paused machine may stop the monotonic clock: then the wall clock ends the window of the sends.
-#[tokio::test(start_paused = true)]
-async fn a_write_is_not_sent_again_after_four_minutes_on_the_wall_clock() {
-    let engine = engine();
-    let (client, sleeps) = client_that_sleeps(&engine, |_| lost());
-    let store = store(&client, sleeps_when_told(&sleeps), || 7);
-    let table = store.table(TABLE);
-    let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
-    assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
-    assert_eq!(engine.take_counts(), (0, 1), "the resend that would have found it is not sent");
 }
 
 /// After the first refused connection the wall clock ends the window of the sends. No real time has to pass.

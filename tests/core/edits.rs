@@ -1,65 +1,12 @@
-//! `Table::edit` beyond adds: values that are set and removed under conditions, alone and in transactions.
+//! Edits in transactions that an item refuses by its conditions: what the caller is told, and how a decision may go on.
 
 use super::accounts::{Account, call};
-use super::add::{Shelf, TABLE, change_shelf, row, with_shelf};
+use super::add::{Shelf, TABLE, change_shelf, row};
 use crate::harness::engine::Engine;
-use fencepost::{
-    Attempt, Edit, Error, Failure, Item, Key, NotEdited, Reads, Record, RetryPolicy, Settings, Store, UpdateError,
-};
+use fencepost::{Attempt, Edit, Error, Failure, Item, Reads, Record, RetryPolicy, Settings, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cell::Cell;
-use std::convert::Infallible;
-
-fn word<T, U>(edited: &Result<T, UpdateError<NotEdited<U>>>) -> &'static str {
-    match edited {
-        Ok(_) => "edited",
-        Err(UpdateError::Refused(NotEdited::NotAsDemanded(_))) => "not as demanded",
-        Err(UpdateError::Refused(NotEdited::Unchanged(_))) => "unchanged",
-        Err(UpdateError::Refused(NotEdited::ConditionFailed(_))) => "a condition failed",
-        Err(UpdateError::Failed(Failure::InvalidRecord { .. })) => "invalid",
-        Err(_) => "another error",
-    }
-}
-
-/// A shelf of which only the stock is read.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Bare {
-    pub stock: i64,
-}
-
-impl Record for Bare {
-    const PARTITION_KEY: &'static str = Shelf::PARTITION_KEY;
-    const ATTRIBUTES: &'static [&'static str] = Shelf::ATTRIBUTES;
-    const SETTINGS: Settings = Shelf::SETTINGS;
-}
-
-/// `DynamoDB` would refuse the edit too, for one more request.
-#[tokio::test]
-async fn an_item_with_another_whole_number_than_demanded_refuses_without_a_write() {
-    let (engine, key, _) = with_shelf().await;
-    let table = Store::new(&engine.client()).table::<Shelf>(TABLE);
-    let refused = table.edit(&key, &Edit::set("note", &1).only_if("stock", &51)).await;
-    assert_eq!((word(&refused), engine.take_counts()), ("not as demanded", (1, 0)));
-}
-
-/// In a transaction, an edit of a known item is refused by its conditions as an add is by its bounds.
-#[tokio::test]
-async fn a_transaction_edits_under_conditions() {
-    for (demanded, expected) in [("high", json!("sold out")), ("low", Value::Null)] {
-        let (engine, _, _) = with_shelf().await;
-        let store = Store::new(&engine.client());
-        let mut reads = Reads::new();
-        let shelf = reads.item("shelf", &store.table::<Shelf>(TABLE), Key::from("s-1"));
-        let edited = store.transact_with_retry(reads, |attempt| {
-            attempt.edit(shelf, &Edit::set("note", &"sold out").only_if("status", &demanded))?;
-            Ok::<_, Error<Infallible>>(())
-        });
-        let edited = edited.await;
-        assert_eq!(edited.is_ok(), !expected.is_null(), "{edited:?}");
-        assert_eq!(row(&engine)["note"]["S"], expected);
-    }
-}
 
 #[derive(Clone, Serialize, Deserialize, Record)]
 #[record(key = "shelfId", settings = Settings::open_to_any())]

@@ -79,22 +79,6 @@ async fn a_value_that_encodes_to_an_attribute_that_its_record_does_not_declare_i
     assert_eq!(engine.row(TABLE, "noteId", "n-1")["text"]["S"], "right");
 }
 
-#[tokio::test]
-async fn a_transaction_of_100_items_is_sent() {
-    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
-    let table = Store::new(&engine.client()).table(TABLE);
-    let mut reads = Reads::new();
-    let keys: Vec<_> = (0..100).map(|n| Key::from(format!("n-{n}").as_str())).collect();
-    let notes: Vec<_> = keys.iter().map(|key| reads.later("note", &table, key)).collect();
-    let decide = |attempt: &mut Attempt| {
-        put_all(attempt, &notes, 1)?;
-        Ok::<_, Error>(())
-    };
-    table.store().transact_with_retry(reads, decide).await.expect("free keys");
-    assert_eq!(engine.take_log().len(), 1);
-    assert_eq!(engine.row(TABLE, "noteId", "n-99")["text"]["S"], "x");
-}
-
 /// Unchanged attributes count too, because DynamoDB counts the item after the step.
 #[tokio::test]
 async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
@@ -125,61 +109,11 @@ async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
     assert!(engine.take_log().iter().all(|asked| is_read(&asked.operation)), "nothing was written");
 }
 
-#[tokio::test]
-async fn an_edit_in_a_transaction_keeps_an_item_that_was_read_within_396_kb() {
-    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
-    let table: Table<Counted> = Store::new(&engine.client()).table(TABLE);
-    table.create("n-1", &Counted { text: "x".repeat(390_000), count: 1 }).await.expect("a free key");
-    engine.take_log();
-    let edited = async |bytes: usize| {
-        let mut reads = Reads::new();
-        let (note, other) = (reads.item("note", &table, "n-1"), reads.later("other", &table, "n-2"));
-        let decide = |attempt: &mut Attempt| {
-            attempt.get(note)?.expect("it was created");
-            attempt.put_if_absent(other, &Counted { text: String::new(), count: 1 })?; // remembers the transaction
-            attempt.edit(note, &Edit::set("text", &"x".repeat(bytes)))?;
-            Ok::<_, Error>(())
-        };
-        table.store().transact_with_retry(reads, decide).await
-    };
-    let refused = edited(405_504).await;
-    assert!(matches!(refused, Err(Error::Failed(Failure::TooLarge { limit: 405_504, .. }))), "{refused:?}");
-    assert_eq!(engine.take_counts(), (1, 0), "nothing was written");
-    edited(405_000).await.expect("it fits");
-    let wrote = engine.take_log().into_iter().find(|asked| !is_read(&asked.operation)).expect("a write").body;
-    let steps = wrote["TransactItems"].as_array().expect("steps");
-    let update = steps.iter().find_map(|step| step.get("Update")).expect("the edit");
-    let [first, last] = [":first", ":last"].map(|name| &update["ExpressionAttributeValues"][name]["N"]);
-    assert!(first.is_string(), "{update}");
-    assert_eq!(first, last, "another edit beside it would not fit, so it demands the version");
-}
-
 #[derive(Clone, Debug, Serialize, Deserialize, Record)]
 #[record(key = "noteId")]
 struct Counted {
     text: String,
     count: u64,
-}
-
-#[tokio::test]
-async fn a_transaction_of_more_than_4_mb_is_not_sent() {
-    let failure = refused(11, |attempt, notes| put_all(attempt, notes, 390_000)).await;
-    assert!(matches!(failure, Failure::TooLarge { bytes, limit: 4_194_304 } if bytes > 4_194_304), "{failure}");
-}
-
-#[tokio::test]
-async fn an_item_under_two_names_is_not_taken_for_two() {
-    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
-    let client = engine.client();
-    let table: Table<Note> = Store::new(&client).table(TABLE);
-    let mut reads = Reads::new();
-    for name in ["one", "other"] {
-        reads.item(name, &table, "n-1");
-    }
-    let ended = table.store().transact_with_retry(reads, |_| Ok::<_, Error>(())).await;
-    let Err(Error::Failed(Failure::InvalidTransaction { reason })) = ended else { panic!("{ended:?}") };
-    assert_eq!(reason, "one and other are the same item");
-    assert_eq!(engine.take_log().len(), 0, "nothing was sent");
 }
 
 #[tokio::test]

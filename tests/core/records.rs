@@ -1,9 +1,9 @@
 //! Records and their keys: `#[derive(Record)]` lists the attributes read and written by serde. Keys of every kind find
 //! their items, also in tables with a sort key.
 
-use super::accounts::{Account, TABLE, engine};
+use super::accounts::{Account, TABLE};
 use crate::harness::engine::Engine;
-use fencepost::{Failure, Key, Record, Settings, Store, Table, UpdateError};
+use fencepost::{Failure, Record, Settings, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::convert::Infallible;
@@ -105,20 +105,4 @@ async fn a_key_that_does_not_fit_its_table_is_refused_before_anything_is_sent() 
     let refused = accounts.get(("a", "b")).await.expect_err("a part too many");
     assert!(matches!(refused, Failure::InvalidRecord { .. }));
     assert_eq!(engine.take_counts(), (0, 0));
-}
-
-#[tokio::test]
-async fn a_key_of_a_text_is_the_same_key_however_the_text_is_owned() {
-    let engine = engine();
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    let owned = String::from("a-1");
-    accounts.create(&owned, &Account { balance: 1 }).await.expect("a free key");
-    for key in [Key::from("a-1"), Key::from(owned.clone()), Key::from(owned.as_str())] {
-        assert!(accounts.get(&key).await.expect("an answer").is_some());
-    }
-    assert_eq!(Key::from(-7i64), Key::from(-7));
-    assert_eq!(Key::from(7u64), Key::from(7));
-    assert_eq!(Key::from(7u32), Key::from(7));
-    assert_ne!(Key::from("7"), Key::from(7));
-    assert_ne!(Key::from(vec![7]), Key::from(7));
 }

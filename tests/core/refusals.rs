@@ -2,7 +2,7 @@
 //! adds.
 
 use super::accounts;
-use super::accounts::{Account, TABLE, balance, call, rival, set_balance};
+use super::accounts::{Account, TABLE, call, rival, set_balance};
 use crate::harness::clients::{client_whose, client_whose_first_write, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
@@ -212,49 +212,6 @@ async fn with_account() -> Engine {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (NOTES, Note::PARTITION_KEY)]);
     accounts::with_accounts(&engine, &["a-1"]).await;
     engine
-}
-
-/// Takes from the account and leaves a note, once. Refuses if the account has less.
-async fn take(client: &Client, by: i64) -> Result<(), Error<i64>> {
-    let store = Store::new(client);
-    let mut reads = Reads::new();
-    let note = reads.later("note", &store.table::<Note>(NOTES), "n-1");
-    let account = reads.later("account", &store.table::<Account>(TABLE), "a-1");
-    let taken = store.transact_with_retry(reads, |attempt| {
-        if attempt.get(note)?.is_some() {
-            return Ok(());
-        }
-        match attempt.get(account)? {
-            Some(account) if account.value.balance < by => return Err(Error::Refused(account.value.balance)),
-            _ => {}
-        }
-        attempt.put_if_absent(note, &Note { text: "taken".to_owned() })?;
-        attempt.edit(account, &Edit::add("balance", -by, 0..=100))?;
-        Ok(())
-    });
-    taken.await
-}
-
-fn state(engine: &Engine) -> (i64, bool) {
-    (balance(engine, "a-1"), engine.row(NOTES, "noteId", "n-1")["text"].is_object())
-}
-
-#[tokio::test]
-async fn a_bare_add_beside_an_anchor_demands_no_version_and_leaves_no_id() {
-    let engine = with_account().await;
-    let before = engine.row(TABLE, "accountId", "a-1");
-    take(&engine.client(), 20).await.expect("there is enough");
-    assert_eq!((state(&engine), engine.take_counts()), ((30, true), (0, 1)));
-    let after = engine.row(TABLE, "accountId", "a-1");
-    assert_eq!((&after["_version"]["N"], &after["_writes"]), (&json!("2"), &before["_writes"]));
-}
-
-#[tokio::test]
-async fn a_bare_add_that_is_refused_says_why_and_nothing_is_written() {
-    let engine = with_account().await;
-    let refused = take(&engine.client(), 51).await;
-    assert!(matches!(refused, Err(Error::Refused(50))), "{refused:?}");
-    assert_eq!((state(&engine), engine.take_counts()), ((50, false), (0, 1)));
 }
 
 #[tokio::test]

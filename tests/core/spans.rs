@@ -1,7 +1,7 @@
 //! The span of each send: a subscriber sees the request, its reason and the proof in its answer.
 
-use super::accounts::{Account, TABLE, add_one, engine, rival};
-use crate::harness::clients::{Way, client_by_script, client_that, client_whose_first_write};
+use super::accounts::{Account, TABLE, add_one, engine};
+use crate::harness::clients::{Way, client_by_script, client_that};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::{Error, Key, Reads, Store, Table};
@@ -105,24 +105,6 @@ async fn a_resend_says_what_became_of_the_send_before_it() {
             "UpdateItem Accounts 1 first answer_lost",
             "UpdateItem Accounts 1 answer_lost not_applied",
             "UpdateItem Accounts 1 not_applied refused",
-        ]
-    );
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_next_attempt_says_that_the_last_one_lost_a_race() {
-    let engine = engine();
-    let client = client_whose_first_write(&engine, |engine, operation, body| {
-        rival(engine, "a-1");
-        engine.answer(operation, body)
-    });
-    assert_eq!(
-        spans_of_a_deposit(&engine, &client).await,
-        [
-            "GetItem Accounts 0 first read",
-            "UpdateItem Accounts 1 first refused",
-            "UpdateItem Accounts 0 first read", // a ticket
-            "UpdateItem Accounts 2 conflict applied",
         ]
     );
 }

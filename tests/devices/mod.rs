@@ -1,6 +1,5 @@
 //! Every route and every answer of the contract, from API Gateway's event to the row and back.
 
-mod as_a_router;
 mod edits;
 mod exactness;
 mod faults;

@@ -3,7 +3,7 @@
 use super::world::World;
 use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::{Arc, Mutex};
 
 #[tokio::test]
@@ -184,23 +184,6 @@ async fn a_change_without_effect_costs_one_request_and_keeps_the_version() {
     }
 }
 
-#[tokio::test]
-async fn undeclared_attributes_survive_every_change() {
-    let (world, _) = World::with_lamp().await;
-    let mut item: Value = world.row();
-    item["firmware"] = json!({"M": {"build": {"N": "7"}, "keys": {"SS": ["a", "b"]}}});
-    world.plant(&item);
-    for event in [
-        Event::patch_state(),
-        Event::adjust(),
-        Event::set_config(),
-        Event::set_status().text(r#"{"status":"offline"}"#),
-    ] {
-        assert_eq!(world.send(&event).await.status, 200, "{event:?}");
-        assert_eq!(world.row()["firmware"], item["firmware"], "{event:?}");
-    }
-}
-
 fn config(text: &str) -> Event {
     Event::set_config().text(text)
 }
@@ -255,21 +238,6 @@ async fn an_offline_device_is_told_so_before_the_interval_and_its_own_config_is_
 }
 
 #[tokio::test]
-async fn every_change_takes_the_tag_of_the_answer_before() {
-    let (world, created) = World::with_lamp().await;
-    let mut tag = created.etag().to_owned();
-    let [patch, adjust, offline, _, delete] = Event::changes();
-    let online = Event::set_status();
-    for (version, event) in (2..).zip([patch, adjust, offline, online, Event::set_config()]) {
-        let answer = world.send(&event.header("if-match", &tag)).await;
-        answer.shows(200, version);
-        tag = answer.etag().to_owned();
-    }
-    assert_eq!(world.send(&Event::get()).await.etag(), tag, "a read gives the same tag");
-    assert_eq!(world.send(&delete.header("if-match", &tag)).await.status, 204);
-}
-
-#[tokio::test]
 async fn a_change_with_a_tag_of_another_version_or_incarnation_is_refused_with_the_current_version() {
     let (world, created) = World::with_lamp().await;
     let of_another_incarnation = World::new().send(&Event::create()).await;
@@ -289,16 +257,6 @@ async fn a_stale_tag_is_told_before_the_state_is_asked() {
     world.send(&Event::set_status().text(r#"{"status":"offline"}"#)).await.shows(200, 2);
     world.refused(&Event::set_config().header("if-match", created.etag()), 412, "version_conflict").await;
     world.refused(&Event::set_config(), 409, "device_offline").await;
-}
-
-#[tokio::test]
-async fn a_star_matches_any_version() {
-    let (world, _) = World::with_lamp().await;
-    let [patch, adjust, offline, _, delete] = Event::changes();
-    for (version, event) in (2..).zip([patch, adjust, offline]) {
-        world.send(&event.header("if-match", "*")).await.shows(200, version);
-    }
-    assert_eq!(world.send(&delete.header("if-match", "*")).await.status, 204);
 }
 
 /// The client names a future version of the device. The delete is refused. Later the device reaches the version. Then a

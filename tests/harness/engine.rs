@@ -33,23 +33,6 @@ pub fn embedded_with_indexed_tables(tables: &[(&str, &str)]) -> Engine {
     filled(Engine::embedded(&[]), tables)
 }
 
-/// An empty table whose key has two parts, each with its kind.
-pub fn with_sorted_table(table: &str, [partition, sort]: [(&str, &str); 2]) -> Engine {
-    let part = |(name, _): (&str, &str), role: &str| json!({"AttributeName": name, "KeyType": role});
-    let attribute = |(name, kind): (&str, &str)| json!({"AttributeName": name, "AttributeType": kind});
-    let engine = Engine::with_tables(&[]);
-    engine.raw(
-        "CreateTable",
-        &json!({
-            "TableName": table,
-            "KeySchema": [part(partition, "HASH"), part(sort, "RANGE")],
-            "AttributeDefinitions": [attribute(partition), attribute(sort)],
-            "BillingMode": "PAY_PER_REQUEST",
-        }),
-    );
-    engine
-}
-
 fn filled(engine: Engine, tables: &[(&str, &str)]) -> Engine {
     for (table, key) in tables {
         engine.raw("CreateTable", &description(table, key));

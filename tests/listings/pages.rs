@@ -4,12 +4,11 @@ use super::messages::{
     Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, Message, RankByNumber, Ranked, TABLE, all,
     all_numbers, engine, fill, key, message, numbers, place, table,
 };
-use crate::harness::clients::{Reply, client_whose};
+use crate::harness::clients::client_whose;
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Deadline, Error, Failure, Key, Record, Sort, Store, Table};
-use futures_util::{StreamExt, TryStreamExt};
-use serde::{Deserialize, Serialize};
+use fencepost::{Call, Deadline, Error, Failure, Key, Sort, Store, Table};
+use futures_util::StreamExt;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -82,16 +81,6 @@ async fn a_page_that_meets_only_tombstones_ends_after_ten_reads_and_says_where_t
 }
 
 #[tokio::test]
-async fn the_pages_are_a_stream_too() {
-    let engine = engine();
-    let table = table(&engine);
-    fill(&table, "attic", 1..=5).await;
-    let stream = table.query("attic").limit(2).pages().into_stream();
-    let pages: Vec<_> = std::pin::pin!(stream).try_collect().await.expect("pages");
-    assert_eq!(pages.iter().map(numbers).collect::<Vec<_>>(), [vec![1, 2], vec![3, 4], vec![5]]);
-}
-
-#[tokio::test]
 async fn a_row_that_cannot_be_read_is_named_and_is_not_taken_for_the_end() {
     let engine = engine();
     let table = table(&engine);
@@ -129,39 +118,6 @@ fn get(room: &str, number: i64) -> serde_json::Value {
     serde_json::json!({"TableName": super::messages::TABLE, "Key": key})
 }
 
-#[derive(Clone, Debug, Serialize, Deserialize, Record)]
-#[record(key = "noteId")]
-struct Note {
-    text: String,
-}
-
-#[tokio::test]
-async fn a_table_without_a_sort_key_has_one_item_per_partition_and_takes_no_bound() {
-    let engine = Engine::with_tables(&[("Notes", "noteId")]);
-    let notes: Table<Note> = Store::new(&engine.client()).table("Notes");
-    notes.create("n-1", &Note { text: "x".to_owned() }).await.expect("a free key");
-    let pages = all(notes.query("n-1").limit(1)).await.expect("pages");
-    assert_eq!((pages.len(), pages[0].items.len(), pages[0].next.is_none()), (1, 1, true));
-    engine.take_log();
-    let refused = all(notes.query("n-1").sort(Sort::at_least(1))).await.expect_err("there is no sort key");
-    assert!(matches!(refused, Error::Failed(Failure::InvalidRecord { .. })), "{refused}");
-    assert_eq!(engine.take_counts(), (0, 0));
-}
-
-#[tokio::test]
-async fn a_query_without_time_is_unavailable_and_its_pages_can_be_asked_for_again() {
-    let engine = engine();
-    let table = table(&engine);
-    fill(&table, "attic", 1..=2).await;
-    let table: Table<super::messages::Message> =
-        Store::new(&crate::harness::clients::client_without_answers(&engine, crate::harness::clients::Silent::Always))
-            .table(super::messages::TABLE);
-    tokio::time::pause();
-    let call = Call::new(Deadline::within(Duration::from_secs(2)));
-    let failed = table.in_call(&call).query("attic").pages().next_page().await.expect_err("nobody answers");
-    assert!(matches!(failed, Error::Failed(Failure::Unavailable { .. })), "{failed}");
-}
-
 /// Tombstones are in those whose keys are the table's.
 #[tokio::test]
 async fn an_index_shows_the_live_items_with_the_attributes_that_it_has() {
@@ -195,22 +151,6 @@ async fn an_index_shows_the_live_items_with_the_attributes_that_it_has() {
     );
     assert_eq!(all_numbers(table.query_index(ByNumber, 2)).await, [2]);
     assert_eq!(all_numbers(table.query_index(ByRank, "a").sort(Sort::at_most(97))).await, [3]);
-}
-
-/// The future of a page is dropped before its answer, as `select!` does. The page is not lost.
-#[tokio::test(start_paused = true)]
-async fn a_page_that_was_given_up_is_read_by_the_next_call() {
-    let engine = engine();
-    fill(&table(&engine), "a", 1..=4).await;
-    let slow = client_whose(&engine, |_, _, _, _| Reply::After(Duration::from_millis(50)));
-    let table: Table<Message> = Store::new(&slow).table(super::messages::TABLE);
-    let mut pages = table.query("a").limit(2).pages();
-    let mut listed = Vec::new();
-    for _ in 0..2 {
-        assert!(tokio::time::timeout(Duration::from_millis(10), pages.next_page()).await.is_err());
-        listed.extend(numbers(&pages.next_page().await.expect("an answer").expect("a page")));
-    }
-    assert_eq!(listed, [1, 2, 3, 4]);
 }
 
 #[tokio::test]

@@ -1,7 +1,7 @@
 //! Batches: each message gets an answer of its own. One write covers all requests for an address.
 
 use super::world::Trouble::Throttled;
-use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, message, task};
+use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, task};
 use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
 use crate::harness::events::load;
 use crate::harness::functions::MAPPINGS;
@@ -60,15 +60,6 @@ async fn of_a_mixed_batch_exactly_the_malformed_and_the_throttled_come_again() {
     assert_eq!(world.batch(&batch).await, ["bad-ip", "no-json", "no-time"], "the table has time again");
     assert_eq!(world.instance(BUSY).await, None);
     assert_eq!(world.instance(STALE).await.as_deref(), Some("i-b"));
-}
-
-#[tokio::test]
-async fn a_batch_is_answered_in_the_form_that_the_queue_expects() {
-    let world = World::new();
-    let answer = world.invoke(Duration::from_secs(10), &batch_of(&[("m-1", ""), ("m-2", &task(IP, T1, None))])).await;
-    assert_eq!(answer.expect("an answer").to_string(), r#"{"batchItemFailures":[{"itemIdentifier":"m-1"}]}"#);
-    let answer = world.invoke(Duration::from_secs(10), &json!({"Records": []})).await.expect("an answer");
-    assert_eq!(answer.to_string(), r#"{"batchItemFailures":[]}"#);
 }
 
 #[tokio::test]
@@ -170,54 +161,6 @@ async fn the_newest_task_of_an_address_is_the_one_that_is_written_wherever_it_st
         assert!(world.batch(&batch_of(&bodies)).await.is_empty());
         world.register(IP, "i-z", T2).await.superseded_by(T2, None);
     }
-}
-
-#[tokio::test]
-async fn a_malformed_task_takes_no_other_of_its_address_with_it() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    let ahead = task(IP, "2026-03-07T11:05:00.001Z", None);
-    let batch = batch_of(&[("ahead", ahead), ("good", task(IP, T1, Some("i-a")))]);
-    assert_eq!(world.batch(&batch).await, ["ahead"]);
-    assert_eq!(world.instance(IP).await, None);
-    world.stands(IP, "i-b", T2).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_id_that_comes_twice_is_reported_once() {
-    let world = World::new();
-    let batch = batch_of(&[("m-1", ""), ("m-2", &task(BUSY, T1, None)), ("m-1", "")]);
-    assert_eq!(throttled(&world, BUSY).batch(&batch).await, ["m-1", "m-2"]);
-    // One of the two has failed: the id must not count as done.
-    let batch = batch_of(&[("m-1", ""), ("m-1", &task(GOOD, T1, None))]);
-    assert_eq!(world.batch(&batch).await, ["m-1"]);
-}
-
-#[tokio::test]
-async fn a_failed_message_that_has_no_id_lets_all_of_its_batch_come_again() {
-    for id in [Value::Null, json!("")] {
-        let world = World::new();
-        let mut nameless = message("", "no JSON");
-        nameless["messageId"] = id.clone();
-        let good = message("m-1", &task(IP, T1, None));
-        for records in [json!([nameless, good]), json!([good, nameless])] {
-            let answer = world.invoke(Duration::from_secs(10), &json!({"Records": records})).await;
-            let error = answer.expect_err("nothing may be taken for done").to_string();
-            assert!(error.contains("no id"), "{error}");
-        }
-        // A finished message needs no id.
-        nameless["body"] = json!(task(IP, T1, None));
-        assert!(world.batch(&json!({"Records": [nameless, good]})).await.is_empty());
-    }
-}
-
-#[tokio::test]
-async fn a_message_without_a_body_comes_again() {
-    let world = World::new();
-    let mut empty = message("m-1", "");
-    empty.as_object_mut().expect("a message").remove("body");
-    assert_eq!(world.batch(&json!({"Records": [empty]})).await, ["m-1"]);
-    assert_eq!(world.engine.take_counts(), (0, 0));
 }
 
 #[tokio::test]

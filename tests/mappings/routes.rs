@@ -2,11 +2,10 @@
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
 use super::world::{
-    DAY_MS, IP, START_MS, T1, T1_MS, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, deletion, look_up,
+    DAY_MS, IP, START_MS, T1, T1_MS, T2, T3, Trouble, World, batch_of, client_in_trouble, deletion, look_up,
     registration, task,
 };
 use crate::harness::clients::client_whose;
-use crate::harness::engine::number;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicUsize;
 use std::sync::atomic::Ordering::SeqCst;
@@ -228,29 +227,6 @@ async fn a_tombstone_is_kept_for_30_days_from_the_arrival_of_its_delete() {
     assert_eq!(world.row(IP), tombstone(Some("i-a"), START_MS + 31 * DAY_MS));
     world.delete(IP, long_ago, None).await;
     assert_eq!(world.row(IP), tombstone(None, START_MS + 32 * DAY_MS));
-}
-
-#[tokio::test]
-async fn an_instance_that_takes_the_place_of_a_tombstone_will_not_be_purged() {
-    let world = World::new();
-    world.delete(IP, T1, Some("i-a")).await;
-    assert!(number(&world.row(IP), "_purgeAt") > 0);
-    world.stands(IP, "i-b", T2).await;
-    assert_eq!(world.row(IP), live(IP, "i-b", T2_MS));
-    world.delete("192.0.2.11", T1, None).await;
-    world.stands("192.0.2.11", "i-b", T2).await;
-    assert_eq!(world.row("192.0.2.11"), live("192.0.2.11", "i-b", T2_MS));
-}
-
-#[tokio::test]
-async fn a_tombstone_that_ttl_has_not_removed_yet_is_still_believed() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    world.delete(IP, T1, Some("i-a")).await;
-    world.pass(40 * DAY_MS);
-    world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
-    assert_eq!(world.instance(IP).await, None);
-    assert_eq!(world.delete(IP, T1, Some("i-a")).await, "already_gone");
 }
 
 #[tokio::test]

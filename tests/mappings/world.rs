@@ -3,7 +3,7 @@
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
-pub use crate::harness::events::{batch_of, deletion, look_up, message, registration, task};
+pub use crate::harness::events::{batch_of, deletion, look_up, registration, task};
 use crate::harness::functions::{Functions, MAPPINGS, Mappings};
 use crate::harness::world::{self, ALLOWED, context};
 use aws_lambda_events::sqs::SqsEvent;

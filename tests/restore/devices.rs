@@ -56,20 +56,6 @@ async fn an_old_tag_matches_another_state_after_a_restore_and_412_with_the_runbo
     assert!(!deletes_a_state_that_it_never_saw(true).await);
 }
 
-#[tokio::test]
-async fn a_tag_from_before_the_moment_is_old_too_and_the_next_read_gives_one_that_works() {
-    let world = lamp().await;
-    let before = world.send(&Event::get()).await;
-    let moment = Moment::of(&world.engine);
-    moment.restore_all(&world.engine);
-    moment.follow_runbook(&world.engine).await;
-    let world = Lamps::on(&world.engine);
-    world.refused(&brightness(70).header("if-match", before.etag()), 412, "version_conflict").await;
-    let now = world.send(&Event::get().header("if-none-match", before.etag())).await;
-    assert_eq!(now.shows(200, 1), before.json(), "the item and its version are those of the moment");
-    world.send(&brightness(70).header("if-match", now.etag())).await.shows(200, 2);
-}
-
 /// A change of the restored state was applied earlier. After the restore, a copy of it arrives.
 async fn late_copy_is_applied(event: &Event, runbook: bool) -> bool {
     let world = lamp().await;

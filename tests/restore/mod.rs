@@ -3,6 +3,4 @@
 mod devices;
 mod gone;
 mod leases;
-mod mappings;
-mod orders;
 mod stamps;

@@ -1,7 +1,7 @@
 //! The run that gives each row a new incarnation: its counts, the rows it leaves alone, the faults it survives.
 
-use crate::harness::clients::{client_whose, error, lost};
-use crate::harness::engine::{Engine, with_sorted_table};
+use crate::harness::clients::{client_whose, lost};
+use crate::harness::engine::Engine;
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
 use crate::harness::states::set_by_another;
@@ -148,48 +148,4 @@ async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong
         "it was applied, and its caller is told that it was not"
     );
     assert_eq!(table.get("n-2").await.expect("an answer").expect("a note").value, note("mine"));
-}
-
-/// After a lost answer, the same write is sent again. It finds its own incarnation.
-#[tokio::test(start_paused = true)]
-async fn lost_answers_and_throttling_cost_sends_and_change_no_count() {
-    let (engine, _) = notes(5).await;
-    let client = client_whose(&engine, |engine, writes, operation, body| {
-        let answer = engine.answer(operation, body);
-        match (operation, writes) {
-            ("UpdateItem", 0 | 3) => lost(),
-            _ => answer,
-        }
-    });
-    assert_eq!(counted(run(&Store::new(&client)).await.expect("a run")), (4, 1, 1, 0));
-    let client = client_whose(&engine, |engine, writes, operation, body| match (operation, writes) {
-        ("UpdateItem", 0 | 1) => error(400, "ThrottlingException"),
-        _ => engine.answer(operation, body),
-    });
-    assert_eq!(counted(run(&Store::new(&client)).await.expect("a run")), (4, 1, 1, 0));
-}
-
-#[tokio::test]
-async fn a_table_that_is_not_there_is_named() {
-    let engine = Engine::with_tables(&[]);
-    let refused = run_over(&engine.client(), "Nots", Task::Restamp, true).await.expect_err("none");
-    assert!(refused.to_string().contains("Nots"), "{refused}");
-}
-
-/// A table with a sort key: both parts of the key say which row.
-#[tokio::test]
-async fn rows_with_a_sort_key_are_told_apart() {
-    #[derive(Clone, Serialize, Deserialize, Record)]
-    #[record(key = "book", sort = "page")]
-    struct Page {
-        text: String,
-    }
-    let engine = with_sorted_table("Pages", [("book", "S"), ("page", "N")]);
-    let pages: Table<Page> = Store::new(&engine.client()).table("Pages");
-    for number in 1..=3 {
-        let page = Page { text: number.to_string() };
-        pages.create(("b", number), &page).await.expect("a free key");
-    }
-    let found = run_over(&engine.client(), "Pages", Task::Restamp, true).await.expect("a run");
-    assert_eq!(counted(found), (3, 0, 0, 0));
 }

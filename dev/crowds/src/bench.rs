@@ -193,36 +193,3 @@ fn p99(values: &[f64]) -> f64 {
     let index = (sorted.len() * 99).div_ceil(100).saturating_sub(1);
     sorted.get(index).copied().unwrap_or(f64::NAN)
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_crowd_is_the_sum_of_its_games() {
-        let game = |requests, times: &[u64], gave_up, count| Outcome {
-            requests,
-            times: times.iter().copied().map(Duration::from_millis).collect(),
-            gave_up,
-            count,
-        };
-        let games = [game(7, &[20, 40], 0, 2), game(5, &[60], 1, 2)];
-        assert_eq!(row("2", "loop", &games), ["2, loop", "4.00", "40", "60", "60", "3", "1", "4"]);
-        let nothing = row("2", "loop", &[game(5, &[], 2, 0)]);
-        assert_eq!(nothing, ["2, loop", "none", "none", "none", "none", "0", "2", "0"]);
-    }
-
-    #[test]
-    fn a_table_has_its_headings_a_rule_and_its_rows() {
-        let rows = [["one".to_owned(), figure(1.456, 2)], ["two".to_owned(), figure(2.0, 0)]];
-        assert_eq!(table(["what", "ms"], rows), "| what | ms |\n|---|---|\n| one | 1.46 |\n| two | 2 |\n");
-    }
-
-    #[test]
-    fn what_does_not_exist_is_not_zero() {
-        assert_eq!([figure(mean(&[]), 1), figure(most(&[]), 0)], ["none", "none"]);
-        assert_eq!((mean(&[1.0, 4.0]), most(&[1.0, 4.0, 2.0])), (2.5, 4.0));
-        let hundred: Vec<_> = (1..=100).rev().map(f64::from).collect();
-        assert_eq!((p99(&hundred), p99(&[4.0, 1.0])), (99.0, 4.0));
-    }
-}

@@ -56,8 +56,8 @@ pub fn check(is_deep: bool, threads: usize, model: Option<&str>, say: impl Fn(&s
         let (Named { model, name, .. }, played) = (named, named.scene.play(threads));
         let (states, depth) = (played.states, played.depth);
         let line = format!("model={model} scene={name} states={states} depth={depth} seconds={:.1}", played.seconds);
-        if let Some((promise, story)) = &played.violated {
-            finds(&mut found.wrong, format!("{line}\nviolated: {promise}\n{story}"));
+        if let Some((promise, way)) = &played.violated {
+            finds(&mut found.wrong, format!("{line}\nviolated: {promise}\n{way}"));
         } else if states <= 100 || depth <= 8 {
             finds(&mut found.wrong, format!("too few states: {line}"));
         } else {
@@ -74,14 +74,14 @@ pub fn check(is_deep: bool, threads: usize, model: Option<&str>, say: impl Fn(&s
     for Removal { named, keeps, .. } in removals().iter().filter(|removal| is_asked(&removal.named)) {
         let Named { model, name, scene } = named;
         match scene.play(1).violated {
-            Some((promise, story)) if promise == *keeps && (2..=14).contains(&story.lines().count()) => {
-                let steps = story.lines().count();
+            Some((promise, way)) if promise == *keeps && (2..=14).contains(&way.lines().count()) => {
+                let steps = way.lines().count();
                 finds(&mut found.lines, format!("model={model} without={name} breaks=\"{promise}\" steps={steps}"));
             }
-            Some((promise, story)) => {
+            Some((promise, way)) => {
                 finds(
                     &mut found.wrong,
-                    format!("model={model} without={name} should break \"{keeps}\", not \"{promise}\":\n{story}"),
+                    format!("model={model} without={name} should break \"{keeps}\", not \"{promise}\":\n{way}"),
                 );
             }
             None => finds(&mut found.wrong, format!("model={model} without={name} should break \"{keeps}\"")),

@@ -135,48 +135,6 @@ async fn send_with(to: SocketAddr, request: &str, headers: &str, body: &str) -> 
     answer
 }
 
-#[tokio::test]
-async fn every_route_of_the_template_is_answered_by_its_function_and_nothing_else_is() {
-    let gateway = serving().await;
-    for (file, sample) in samples() {
-        let text = |name: &str| sample[name].as_str().unwrap_or_default();
-        let method = text("routeKey").split(' ').next().unwrap_or_default();
-        let request = format!("{method} {}?{}", text("rawPath"), text("rawQueryString"));
-        let answer = send(gateway, &request, text("body")).await;
-        let is_own = answer.starts_with("HTTP/1.1 20") || answer.contains("application/problem+json");
-        assert!(is_own, "{file}: {answer}");
-    }
-    // The gateway decodes a parameter. The function sees it whole.
-    let acquire = r#"{"holder":"ann","ttlSeconds":30}"#;
-    let acquired = send(gateway, "PUT /leases/l%2D1", acquire).await;
-    assert!(acquired.contains(r#""leaseKey":"l-1""#), "{acquired}");
-    let refused = send(gateway, "PUT /leases/a%2Fb", acquire).await;
-    assert!(refused.contains("problem+json") && refused.contains("path:leaseKey"), "{refused}");
-    for request in ["GET /", "GET /devices", "HEAD /devices/lamp-1", "POST /devices/lamp-1", "GET /leases/a/b"] {
-        let answer = send(gateway, request, "").await;
-        assert!(answer.starts_with("HTTP/1.1 404") && !answer.contains("problem+json"), "{request}: {answer}");
-    }
-}
-
-#[tokio::test]
-async fn a_batch_goes_to_the_function_behind_the_queue_and_an_event_to_any_by_its_name() {
-    let gateway = serving().await;
-    let invoke = async |name: &str, event: &str| {
-        send(gateway, &format!("POST /2015-03-31/functions/{name}/invocations"), event).await
-    };
-    let event =
-        |name: &str| std::fs::read_to_string(crate::workspace().join(format!("events/{name}.json"))).expect("an event");
-    let answer = invoke("delete-mapping", &event("delete-mapping-batch")).await;
-    let malformed = r#"{"batchItemFailures":[{"itemIdentifier":"5f1d7c0e-3b9a-4c41-9d27-000000000006"}]}"#;
-    assert!(answer.ends_with(malformed), "{answer}");
-    let answer = invoke("inventory", &event("inventory-create")).await;
-    assert!(answer.contains(r#""statusCode":201"#), "{answer}");
-    let answer = invoke("inventory", &event("delete-mapping-batch")).await;
-    assert!(answer.starts_with("HTTP/1.1 200") && answer.contains("x-amz-function-error: Unhandled"), "{answer}");
-    assert!(invoke("nothing", "{}").await.starts_with("HTTP/1.1 404"));
-    assert!(invoke("inventory", "{").await.starts_with("HTTP/1.1 400"));
-}
-
 /// A page of another site can make a browser send a POST as `text/plain`, without asking first.
 #[tokio::test]
 async fn another_site_drives_no_function_and_reads_nothing() {

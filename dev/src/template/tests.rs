@@ -54,65 +54,6 @@ Resources:
 "#;
 
 #[test]
-fn tables_are_read_with_key_and_ttl() {
-    let template = Template::parse(SMALL).expect("parses");
-    let key =
-        |name: &str, role: &str, kind: &str| KeyAttribute { name: name.into(), role: role.into(), kind: kind.into() };
-    let things = Table {
-        name: "Things".into(),
-        key: vec![key("thingId", "HASH", "S"), key("at", "RANGE", "N")],
-        indexes: vec![],
-        ttl_attribute: Some("_purgeAt".into()),
-    };
-    assert_eq!(template.tables, [things]);
-}
-
-#[test]
-fn indexes_are_read_with_key_and_projection() {
-    let with = |projection: &str| {
-        let indexes = format!(
-            "GlobalSecondaryIndexes: [{{ IndexName: byTime, Projection: {{ {projection} }}, KeySchema: [
-              {{ AttributeName: at, KeyType: HASH }}, {{ AttributeName: thingId, KeyType: RANGE }}] }}]\n      TimeTo"
-        );
-        Template::parse(&SMALL.replacen("TimeTo", &indexes, 1))
-    };
-    let key =
-        |name: &str, role: &str, kind: &str| KeyAttribute { name: name.into(), role: role.into(), kind: kind.into() };
-    for (projection, kind, includes) in [
-        ("ProjectionType: ALL", "ALL", vec![]),
-        ("ProjectionType: INCLUDE, NonKeyAttributes: [a, b]", "INCLUDE", vec!["a".to_owned(), "b".to_owned()]),
-    ] {
-        let by_time = Index {
-            name: "byTime".into(),
-            key: vec![key("at", "HASH", "N"), key("thingId", "RANGE", "S")],
-            projection: kind.into(),
-            includes,
-        };
-        assert_eq!(with(projection).expect("parses").tables[0].indexes, [by_time]);
-    }
-    assert!(with("").expect_err("no projection").to_string().contains("ProjectionType"));
-}
-
-#[test]
-fn a_function_has_its_binary_its_routes_its_queues_and_a_resolved_environment() {
-    let template = Template::parse(SMALL).expect("parses");
-    let [function] = &template.functions[..] else {
-        panic!("one function, not {:?}", template.functions);
-    };
-    assert_eq!(function.logical_id, "ThingFunction");
-    assert_eq!(function.name, "thing");
-    let variables: Vec<(&str, &str)> =
-        function.environment.iter().map(|(name, value)| (name.as_str(), value.as_str())).collect();
-    let timeout = ("FUNCTION_TIMEOUT_SECONDS", "10");
-    let others = [("METRICS_NAMESPACE", "Shop"), ("SECONDS", "300"), ("SHARED", "1"), ("TABLE", "Things")];
-    assert_eq!(variables, [&[timeout, ("LOG", "debug")], &others[..]].concat());
-    assert_eq!(function.timeout_seconds, 10);
-    let route = Route { path: "/things/{thingId}".into(), method: "PUT".into() };
-    assert_eq!(function.routes, [route]);
-    assert_eq!(function.queues, ["Queue"]);
-}
-
-#[test]
 fn what_is_wrong_is_named_with_its_place() {
     const POLICIES: &str = "Policies:\n        - PolicyDocument:";
     const RESOURCE: &str = "Resource: !GetAtt Things.Arn";
@@ -175,35 +116,6 @@ fn what_is_wrong_is_named_with_its_place() {
 }
 
 #[test]
-fn permissions_are_read_one_by_one() {
-    let several = SMALL.replace(
-        "Action: dynamodb:GetItem, Resource: !GetAtt Things.Arn",
-        "Action: [dynamodb:GetItem, dynamodb:PutItem], Resource: [!GetAtt Things.Arn, !GetAtt Others.Arn]",
-    );
-    let read = |text: &str| -> Vec<(String, String)> {
-        let function = Template::parse(text).expect("parses").functions.remove(0);
-        function.permissions.into_iter().map(|permission| (permission.action, permission.resource)).collect()
-    };
-    let [get, put] = ["dynamodb:GetItem", "dynamodb:PutItem"];
-    let pair = |action: &str, resource: &str| (action.to_owned(), resource.to_owned());
-    assert_eq!(read(SMALL), [pair(get, "Things")]);
-    assert_eq!(read(&several), [pair(get, "Things"), pair(put, "Things"), pair(get, "Others"), pair(put, "Others")]);
-    let index = SMALL.replace("!GetAtt Things.Arn }", r#"!Sub "${Things.Arn}/index/byTime" }"#);
-    assert_eq!(read(&index), [pair(get, "Things/index/byTime")]);
-    let tracing =
-        SMALL.replace("dynamodb:GetItem, Resource: !GetAtt Things.Arn", "xray:PutTraceSegments, Resource: \"*\"");
-    assert_eq!(read(&tracing), [pair("xray:PutTraceSegments", "*")]);
-}
-
-#[test]
-fn a_table_without_ttl_or_with_ttl_switched_off_has_none() {
-    for text in [SMALL.replace("Enabled: true", "Enabled: false"), SMALL.replace("TimeToLiveSpecification", "Tags")] {
-        let template = Template::parse(&text).expect("parses");
-        assert_eq!(template.tables[0].ttl_attribute, None);
-    }
-}
-
-#[test]
 fn a_variable_with_two_values_cannot_be_shared() {
     let other = "
   OtherFunction:
@@ -217,28 +129,4 @@ fn a_variable_with_two_values_cannot_be_shared() {
     assert_eq!(environment("300").expect("the same value")["SECONDS"], "300");
     let said = environment("301").expect_err("two values").to_string();
     assert!(said.contains("SECONDS"), "{said}");
-}
-
-#[test]
-fn a_function_has_its_own_timeout_or_the_one_of_all_functions() {
-    let timeout = |text: &str| Template::parse(text).expect("parses").functions[0].timeout_seconds;
-    let binary = "Binary: thing } }\n    Properties:\n";
-    let own = SMALL.replacen(binary, &format!("{binary}      Timeout: 25\n"), 1);
-    assert_eq!((timeout(SMALL), timeout(&own)), (10, 25));
-}
-
-#[test]
-fn functions_that_share_an_environment_are_told_the_shortest_timeout() {
-    let other = "
-  OtherFunction:
-    Type: AWS::Serverless::Function
-    Metadata: { BuildProperties: { Binary: other } }
-    Properties: { Role: !GetAtt ThingRole.Arn, Timeout: SECONDS, Environment: { Variables: { FUNCTION_TIMEOUT_SECONDS: SECONDS, LOG: debug } } }
-";
-    for (seconds, shortest) in [("5", "5"), ("25", "10")] {
-        let template = Template::parse(&format!("{SMALL}{}", other.replace("SECONDS", seconds))).expect("parses");
-        let environment = template.environment().expect("one environment");
-        assert_eq!(environment[TIMEOUT_VARIABLE], shortest);
-        assert_eq!(environment.get("METRICS_NAMESPACE"), None);
-    }
 }

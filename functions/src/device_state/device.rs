@@ -376,16 +376,6 @@ mod tests {
     }
 
     #[test]
-    fn the_same_config_again_is_no_change_at_any_time() {
-        for status in [Status::Online, Status::Offline] {
-            let device = Device { status, config_updated_at: Some(at(8)), ..device("{}") };
-            let decided = |config: &str| decide_config(&device, &object(config), Duration::from_mins(5), at(9));
-            assert_eq!(decided(r#"{"fadeMs":200}"#), Ok(None));
-            assert!(decided(r#"{"fadeMs":201}"#).is_err());
-        }
-    }
-
-    #[test]
     fn a_clock_that_is_behind_waits_longer_and_never_less() {
         let mut changed = device("{}");
         changed.config_updated_at = Some(at(1));

@@ -229,33 +229,6 @@ mod tests {
     }
 
     #[test]
-    fn the_heap_of_a_map_is_that_of_its_places_and_of_a_list_that_of_its_values() {
-        let place = size_of::<(String, AttributeValue)>() + 1;
-        for (entries, places) in [(1, 4), (3, 4), (4, 8), (7, 8), (8, 16), (100, 128)] {
-            let map: HashMap<_, _> = (0..entries).map(|n: u32| (n.to_string(), AttributeValue::Null(true))).collect();
-            let least = places * place + 16 + entries as usize * 32;
-            let estimate = heap_of_attributes(&map);
-            assert!((least..least + 32).contains(&estimate), "{entries}: {estimate}, not {least}");
-        }
-        let leaf = AttributeValue::S("x".repeat(100));
-        assert_eq!(heap_of(&AttributeValue::L(vec![leaf; 10])), block(10 * size_of::<AttributeValue>()) + 10 * 112);
-        assert_eq!((block(0), block(1), block(24), block(25)), (0, 32, 32, 48));
-        let set = |text: &str| vec![text.to_owned(); 3];
-        let texts = 3 * block(100) + block(3 * size_of::<String>());
-        let long = "x".repeat(100);
-        assert_eq!(heap_of(&AttributeValue::B(long.as_bytes().to_vec())), block(100));
-        assert_eq!(
-            [AttributeValue::Ss(set(&long)), AttributeValue::Ns(set(&long))].map(|set| heap_of(&set)),
-            [texts; 2]
-        );
-        assert_eq!(heap_of(&AttributeValue::Bs(vec![long.as_bytes().to_vec(); 3])), texts);
-        let mut row = row_at(7, 1);
-        row.attributes.clear();
-        row.memory = (0..5).map(|n| (WriteId::from_random(n), Trace::Applied(row.at.version))).collect();
-        assert_eq!(heap_of_row(&long, &row), HEAP_OF_ROW + 5 * HEAP_OF_ID + block(100));
-    }
-
-    #[test]
     fn the_heap_of_all_rows_is_bounded_and_a_row_in_use_stays() {
         let rows = RowCache::default();
         rows.insert("T", &key(0), &bulky(1), true);

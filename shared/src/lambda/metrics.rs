@@ -216,7 +216,6 @@ fn directives(namespace: &str, now: Timestamp, names: &[&str], tally: Tally) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::throttling::ThrottlingLimit;
 
     fn now() -> Timestamp {
         "2026-03-07T10:00:00.000Z".parse().expect("a moment")
@@ -247,34 +246,6 @@ mod tests {
             let refused = check_namespace(namespace).expect_err(namespace).to_string();
             assert!(refused.starts_with("METRICS_NAMESPACE or "), "{refused}");
         }
-    }
-
-    #[test]
-    fn a_line_has_its_numbers_and_no_member_that_is_null() {
-        let reporter = Reporter::new(Some("Shop".to_owned()), Severity::Info);
-        let line = reporter.line(report(Severity::Info), now()).expect("a line");
-        assert_eq!(line["_aws"]["Timestamp"], 1_772_877_600_000_u64);
-        assert_eq!((&line["attempts"], &line["duration_ms"], &line["key"]), (&json!(3), &json!(2), &json!("d-1")));
-        assert_eq!(line.get("version"), None);
-    }
-
-    #[test]
-    fn a_line_about_a_throttled_request_names_the_limit_and_counts_it_apart() {
-        let reporter = Reporter::new(Some("Shop".to_owned()), Severity::Info);
-        let mut report = report(Severity::Info);
-        (report.tally.throttled, report.tally.throttling_limit) = (2, Some(ThrottlingLimit::KeyRange));
-        let line = reporter.line(report, now()).expect("a line");
-        assert_eq!((&line[THROTTLED], &line[LIMIT]), (&json!(2), &json!("key_range")));
-        let apart = &line["_aws"]["CloudWatchMetrics"][2];
-        assert_eq!(apart["Dimensions"], json!([[LIMIT], ["function", LIMIT]]));
-        assert_eq!(apart["Metrics"], json!([{"Name": THROTTLED, "Unit": "Count"}]));
-    }
-
-    #[test]
-    fn only_the_first_line_of_a_process_is_a_cold_start() {
-        let reporter = Reporter::new(None, Severity::Info);
-        let cold = || reporter.line(report(Severity::Info), now()).expect("a line")["cold_starts"].clone();
-        assert_eq!([cold(), cold()], [json!(1), json!(0)]);
     }
 
     #[test]

@@ -1,10 +1,9 @@
-//! Leases of the crate: their tokens and their end, the cost of lost answers, waiting for a lease and working under one.
+//! Leases of the crate: their tokens and their end, waiting for a lease and working under one.
 
 use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
 use serde_json::{Value, json};
 
-mod lost_answers;
 mod tokens;
 mod waiting;
 mod work;

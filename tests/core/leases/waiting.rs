@@ -51,34 +51,6 @@ fn assert_few(looks: &Looks, length: u64, seed: u64) -> usize {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_waiter_for_a_holder_that_renews_looks_at_most_three_times_a_length() {
-    let seed = seed();
-    for length in [1_000, 10_000, 60_000] {
-        for lengths in [1, 2, 5, 20] {
-            let world = World::new();
-            let mut lease = world.app.leases.acquire("k", "a", terms(length)).await.expect("acquired");
-            let (waiting, looks) = waiter(&world);
-            let renewing = async {
-                loop {
-                    tokio::time::sleep(Duration::from_millis(length / 2)).await;
-                    world.app.leases.renew(&mut lease, terms(length)).await.expect("renewed");
-                }
-            };
-            let began = world.clock.now();
-            let waited = tokio::select! {
-                waited = wait(&waiting, length, length * lengths) => waited,
-                () = renewing => unreachable!("it never ends"),
-            };
-            assert!(matches!(&waited, Err(Error::Refused(LeaseHeld { holder, .. })) if holder == "a"), "{waited:?}");
-            let took = world.clock.now() - began;
-            assert!(took <= length * lengths + TRIP, "seed {seed}: {took} ms");
-            let looks = assert_few(&looks, length, seed) as u64;
-            assert!(looks >= lengths, "seed {seed}: it did look: {looks} times in {lengths} lengths");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
 async fn after_a_holders_death_its_lease_is_acquired_within_the_skew_and_a_twentieth_of_its_end() {
     let seed = seed();
     for length in [1_000, 10_000, 60_000] {

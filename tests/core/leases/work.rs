@@ -4,7 +4,7 @@ use super::{release_elsewhere, take_over};
 use crate::harness::clients::{Way, client_that};
 use crate::leases::world::{World, call, terms};
 use fencepost::Error;
-use fencepost::lease::{Lease, LeaseHeld, Unfinished};
+use fencepost::lease::Unfinished;
 use serde_json::json;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -100,14 +100,6 @@ async fn the_lease_is_renewed_at_each_half_and_released_at_the_end() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_work_shorter_than_that_costs_two_requests() {
-    let (world, sent) = well();
-    held(&world, &Traces::default(), 0).await.expect("done");
-    held(&world, &Traces::default(), 4_900).await.expect("done");
-    assert_eq!(sent.lock().expect("no panic").len(), 4);
-}
-
-#[tokio::test(start_paused = true)]
 async fn the_lease_is_released_also_when_the_work_gives_an_error() {
     let (world, _) = well();
     let failed = world
@@ -120,37 +112,6 @@ async fn the_lease_is_released_also_when_the_work_gives_an_error() {
         .await;
     let token = failed.expect("its own error").expect_err("an error");
     assert_eq!((world.row("k").get("holder"), &world.row("k")["token"]["N"]), (None, &json!(token.to_string())));
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_work_goes_on_while_a_renewal_is_slow() {
-    let (world, _) = world_where(|at| Way::Answered(if at > 0 { 140 } else { TRIP }));
-    let traces = Traces::default();
-    held(&world, &traces, 20_000).await.expect("done");
-    let polls = traces.polls.load(SeqCst);
-    assert!(polls > 1_600, "polled every 10 ms or so: {polls}");
-    traces.assert_ended(&world, 20_010).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lease_that_is_held_is_not_worked_under() {
-    let (world, sent) = well();
-    let lease = world.app.leases.acquire("k", "b", terms(LENGTH)).await.expect("acquired");
-    let traces = Traces::default();
-    let refused = held(&world, &traces, 1_000).await.expect_err("held");
-    let Error::Refused(Unfinished::Held(LeaseHeld { holder, until })) = refused else { panic!("{refused:?}") };
-    assert_eq!((holder.as_str(), until), ("b", lease.expires_at()));
-    assert_eq!((traces.polls.load(SeqCst), sent.lock().expect("no panic").len()), (0, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lease_that_cannot_be_acquired_is_not_worked_under() {
-    let (world, _) = world_where(|_| Way::Dropped);
-    let traces = Traces::default();
-    let work = |_| traces.clone().work(&world, 1_000);
-    let failed = world.app.leases.in_call(&call(3)).while_held("k", "a", terms(LENGTH), work).await;
-    assert!(matches!(failed, Err(Error::Failed(_))), "{failed:?}");
-    assert_eq!(traces.polls.load(SeqCst), 0);
 }
 
 /// While the work goes on, this happens to the row after 7 seconds.
@@ -199,19 +160,6 @@ async fn the_work_is_cancelled_when_its_time_is_over_and_no_renewal_was_answered
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn a_renewal_that_fails_in_between_does_no_harm() {
-    // Denied is final for one renewal; the others are sent again by the same.
-    for way in [Way::Dropped, Way::AnswerLost, Way::InTransaction, Way::Denied] {
-        let silent = |at: u64| (5_000..8_000).contains(&at) || (14_000..15_500).contains(&at);
-        let (world, _) = world_where(move |at| if silent(at) { way } else { Way::Answered(TRIP) });
-        let traces = Traces::default();
-        held(&world, &traces, 40_000).await.expect("done");
-        assert_eq!(world.row("k").get("holder"), None);
-        traces.assert_ended(&world, 40_010).await;
-    }
-}
-
 /// A machine that stands still may stop its monotonic clock. Its time of day has gone on when it wakes up.
 #[tokio::test(start_paused = true)]
 async fn a_holder_that_wakes_up_after_its_time_does_not_go_on() {
@@ -253,15 +201,6 @@ async fn a_work_that_is_dropped_sends_nothing_any_more() {
         assert_eq!(world.row("k")["holder"], json!({"S": "a"}), "it ends by itself");
         world.app.leases.acquire("k", "b", terms(LENGTH)).await.ok();
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lease_that_is_dropped_sends_nothing() {
-    let (world, sent) = well();
-    let lease: Lease = world.app.leases.acquire("k", "a", terms(LENGTH)).await.expect("acquired");
-    drop(lease);
-    tokio::time::sleep(Duration::from_mins(10)).await;
-    assert_eq!((sent.lock().expect("no panic").len(), &world.row("k")["holder"]), (1, &json!({"S": "a"})));
 }
 
 /// A call ends before the work does: no more requests may be sent, so the lease cannot be kept.

@@ -36,18 +36,12 @@ pub enum Broken {
     AddOfAnyId,
     /// The window of an add has no upper bound.
     AddNeverLate,
-    /// The window of an add has no lower bound.
-    AddNeverEarly,
     /// Rows forget each id after so many commits.
     Forgets {
         after: u64,
     },
-    /// A burn does not ask whether the row remembers the write to be burned.
-    BurnOfAnyId,
     /// A burn stores no id.
     BurnLeavesNothing,
-    /// A burn has no window.
-    BurnAtAnyVersion,
     /// A burn stores the id as an applied write does.
     BurnAsAdd,
     /// Burned writes are judged as applied ones.
@@ -56,8 +50,6 @@ pub enum Broken {
     FreshIds,
     /// The create on a tombstone forgets the memory of the row.
     RevivedWithoutMemory,
-    /// No condition asks which row it is.
-    AnyIncarnation,
     /// Puts have no condition.
     NoCondition,
     /// The conditions of puts ask whether values are equal where they should ask for their order.
@@ -78,7 +70,6 @@ pub enum Broken {
 
 const IS_NEW: &str = "attribute_not_exists(#writes.#id)";
 const IS_IN_WINDOW: &str = "#version BETWEEN :first AND :last";
-const IS_SAME_ROW: &str = "#incarnation = :incarnation";
 const IS_ANY: &str = "attribute_exists(#version)";
 const ADDS: &str = "#writes.#id = #version";
 const BURNS: &str = "#writes.#id = :zero - #version";
@@ -244,7 +235,7 @@ pub fn with_equality(put: &mut Value) {
     }
 }
 
-/// Leaves a rule out of the adds, the burns or the versioned writes of a request.
+/// Leaves a rule out of the adds or the burns of a request.
 pub fn leave_out(request: &mut Value, broken: Broken) {
     for step in steps_of(request) {
         let text = |member: &str| step[member].as_str().unwrap_or_default().to_owned();
@@ -253,14 +244,8 @@ pub fn leave_out(request: &mut Value, broken: Broken) {
         let (update, condition) = match broken {
             Broken::AddOfAnyId if adds => (update, condition.replace(IS_NEW, IS_ANY)),
             Broken::AddNeverLate if adds => (update, condition.replace(IS_IN_WINDOW, "#version >= :first")),
-            Broken::AddNeverEarly if adds => (update, condition.replace(IS_IN_WINDOW, "#version <= :last")),
-            Broken::BurnOfAnyId if burns => (update, condition.replace(IS_NEW, IS_ANY)),
             Broken::BurnLeavesNothing if burns => (update.replace(&format!(", {BURNS}"), ""), condition),
-            Broken::BurnAtAnyVersion if burns => (update, condition.replace(IS_IN_WINDOW, IS_ANY)),
             Broken::BurnAsAdd if burns => (update.replace(BURNS, ADDS), condition),
-            Broken::AnyIncarnation if condition.contains(IS_SAME_ROW) => {
-                (update, condition.replace(IS_SAME_ROW, IS_ANY))
-            }
             _ => continue,
         };
         if !update.is_empty() {

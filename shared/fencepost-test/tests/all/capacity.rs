@@ -4,7 +4,7 @@ use crate::counter::{Failed, TABLE, add, add_at, held, put, read, scene};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, DeleteRequest, Get, KeysAndAttributes, Put, PutRequest, TransactGetItem, TransactWriteItem, Update,
+    AttributeValue, DeleteRequest, Get, KeysAndAttributes, Put, TransactGetItem, TransactWriteItem, Update,
     WriteRequest,
 };
 use aws_sdk_dynamodb::{Client, error::ProvideErrorMetadata};
@@ -190,19 +190,6 @@ async fn a_debt_is_paid_before_the_next_request_is_let_in() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_provisioned_table_keeps_the_unused_units_of_300_seconds() {
-    let db = scene(1);
-    db.capacity(Capacity::provisioned(TABLE, 1.0, 1.0));
-    db.network().hops(Duration::from_millis(1));
-    let client = db.client_without_retries();
-    assert_eq!(added(&client, "a", 320).await, 300);
-    sleep(Duration::from_millis(99_998)).await;
-    assert_eq!(added(&client, "a", 320).await, 100, "those of 100 seconds");
-    sleep(Duration::from_hours(1)).await;
-    assert_eq!(added(&client, "a", 320).await, 300, "no more is kept");
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_throttled_request_names_the_limit_and_the_table() {
     let provisioned = "ProvisionedThroughputExceededException";
     for (capacities, code, reason) in [
@@ -235,15 +222,6 @@ async fn a_throttled_request_names_the_limit_and_the_table() {
     }
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_fault_names_a_reason_as_well() {
-    let db = scene(1);
-    db.throttle().once();
-    let update = db.client_without_retries().update_item().table_name(TABLE).set_key(Some(key("a"))).send().await;
-    let error = format!("{:?}", update.expect_err("throttled").into_service_error());
-    assert!(error.contains("TableWriteKeyRangeThroughputExceeded") && error.contains(ARN), "{error}");
-}
-
 /// The reasons of the steps of a cancelled transaction.
 fn reasons(refused: Result<(), TransactWriteItemsError>) -> Vec<String> {
     let Err(TransactWriteItemsError::TransactionCanceledException(cancelled)) = refused else { panic!("{refused:?}") };
@@ -264,29 +242,6 @@ async fn a_transaction_is_cancelled_at_the_steps_without_capacity() {
         assert_eq!(reasons(transact(&client, "t-2", &["b", "a"]).await), ["None", code]);
         assert_eq!((held(&db, "a"), db.row(TABLE, "b"), of(&db, "TransactWriteItems")), (1, Value::Null, (0.0, 2.0)));
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_batch_comes_back_without_the_members_that_were_throttled() {
-    let db = scene(1);
-    put(&db, "b");
-    db.capacity(Capacity::of_items().with_units(0.001, 0.001)); // enough for one request
-    let client = db.client_without_retries();
-    let wanted = || KeysAndAttributes::builder().set_keys(Some(vec![key("a"), key("b")])).build().expect("whole");
-    let get = || client.batch_get_item().request_items(TABLE, wanted()).send();
-    add(&client, "a").await.expect("something is left");
-    read(&client, "a").await.expect("something is left");
-    let answer = get().await.expect("b has capacity");
-    assert_eq!(answer.responses.expect("responses")[TABLE][0]["id"], AttributeValue::S("b".to_owned()));
-    assert_eq!(answer.unprocessed_keys.expect("a is left out")[TABLE].keys, [key("a")]);
-    let put = |id| {
-        let put = PutRequest::builder().set_item(Some(key(id))).build().expect("whole");
-        WriteRequest::builder().put_request(put).build()
-    };
-    let written = client.batch_write_item().request_items(TABLE, vec![put("a"), put("b")]).send().await;
-    assert_eq!(written.expect("b has capacity").unprocessed_items.expect("a is left out")[TABLE], [put("a")]);
-    assert_eq!((held(&db, "a"), db.row(TABLE, "b")), (1, json!({"id": {"S": "b"}})));
-    assert_eq!(get().await.expect_err("neither has").into_service_error().code(), Some("ThrottlingException"));
 }
 
 #[tokio::test(start_paused = true)]

@@ -57,17 +57,6 @@ async fn a_connection_that_is_reset_loses_the_request() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_client_cannot_tell_a_lost_answer_from_a_lost_request() {
-    let (lost, reset) = (scene(1), scene(1));
-    lost.lose_answer().once();
-    reset.reset_connection().once();
-    let failed = add(&lost.client_without_retries(), "a").await;
-    assert!(matches!(failed, Err(Failed::WithoutAnswer(_))), "{failed:?}");
-    assert_eq!(failed, add(&reset.client_without_retries(), "a").await);
-    assert_eq!((held(&lost, "a"), held(&reset, "a")), (1, 0));
-}
-
-#[tokio::test(start_paused = true)]
 async fn silence_is_ended_only_by_a_timeout_of_the_client() {
     let db = scene(1);
     let lost = db.lose_answer().silently().always();
@@ -90,15 +79,6 @@ async fn a_delayed_write_is_applied_after_its_client_has_given_up() {
     db.settle().await;
     assert_eq!(held(&db, "a"), 1);
     assert_eq!(db.log()[0].heard, None, "nobody was waiting any more");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_client_without_a_timeout_waits_for_a_delayed_answer() {
-    let db = scene(1);
-    db.delay(Duration::from_mins(1)).once();
-    let begun = Instant::now();
-    add(&db.client(), "a").await.expect("an answer at last");
-    assert_eq!((held(&db, "a"), begun.elapsed().as_secs(), db.log().len()), (1, 60, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -199,15 +179,6 @@ async fn a_client_that_cannot_be_frozen_is_not_passed_over() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_rival_comes_before_any_fault() {
-    let db = scene(1);
-    let rival = json!({"TableName": TABLE, "Item": {"id": {"S": "a"}, "n": {"N": "10"}, "version": {"N": "5"}}});
-    db.lose_answer().after(move |engine| drop(engine.raw("PutItem", &rival))).once();
-    add(&db.client_without_retries(), "a").await.expect_err("nobody hears an answer");
-    assert_eq!(held(&db, "a"), 11);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_fault_strikes_only_the_requests_that_it_is_meant_for() {
     let db = scene(1);
     put(&db, "b");
@@ -228,17 +199,6 @@ async fn a_fault_strikes_only_the_requests_that_it_is_meant_for() {
     add(&client, "c").await.expect_err("always");
     assert_eq!(meant.map(|fault| fault.struck()), [1, 0, 1]);
     assert_eq!((held(&db, "a"), held(&db, "b")), (2, 2));
-}
-
-#[tokio::test(start_paused = true)]
-async fn of_two_faults_the_one_that_was_planned_first_strikes() {
-    let db = scene(1);
-    let (first, second) = (db.throttle().once(), db.lose_answer().once());
-    let client = db.client_without_retries();
-    add(&client, "a").await.expect_err("throttled");
-    assert_eq!((first.struck(), second.struck(), held(&db, "a")), (1, 0, 0));
-    add(&client, "a").await.expect_err("its answer is lost");
-    assert_eq!((second.struck(), held(&db, "a")), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
