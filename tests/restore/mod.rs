@@ -3,4 +3,6 @@
 mod devices;
 mod gone;
 mod leases;
+mod mappings;
+mod orders;
 mod stamps;

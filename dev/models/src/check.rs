@@ -4,6 +4,7 @@
 use crate::play::Act;
 use crate::promises::{EXAMPLES, PROMISES};
 use crate::state::{Scene, World};
+use crate::story::tell;
 use stateright::{Checker, HasDiscoveries, Model, Path, Property};
 use std::collections::{BTreeSet, HashMap};
 use std::time::Instant;
@@ -39,7 +40,7 @@ pub struct Played {
     /// The longest of the shortest ways to a state.
     pub depth: usize,
     pub seconds: f64,
-    /// The promise that is violated, and the way to it: one line for each act.
+    /// The promise that is violated, and how.
     pub violated: Option<(&'static str, String)>,
     pub examples: BTreeSet<&'static str>,
 }
@@ -79,14 +80,4 @@ impl Scene {
         }
         unreachable!("a violation was found before")
     }
-}
-
-/// The acts of a way, with the rows after each.
-fn tell(way: &[(World, Option<Act>)]) -> String {
-    let steps = way.iter().zip(way.iter().skip(1)).zip(1_usize..);
-    let told = steps.filter_map(|(((_, act), (after, _)), number)| {
-        let rows: Vec<_> = after.rows.iter().flatten().collect();
-        Some(format!("{number}. {:?}: {rows:?}\n", act.as_ref()?))
-    });
-    told.collect()
 }

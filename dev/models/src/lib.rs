@@ -3,7 +3,7 @@
 //! The callers are production's machine, [`fencepost_core::Change`]. A world adds what production has around it: a front
 //! that decides, a table, a network, other programs and time. [`stateright`] visits every state that a world can reach within
 //! the bounds of a [scene](state::Scene), and tests the promises in each. Without a rule, it finds a shortest way to break
-//! one.
+//! one, and tells it.
 //!
 //! `docs/models.md` lists what is played.
 #![allow(clippy::missing_panics_doc, reason = "a world panics where it contradicts itself, and says how")]
@@ -20,4 +20,5 @@ pub mod random;
 pub mod scenes;
 pub mod service;
 pub mod state;
+pub mod story;
 pub mod table;

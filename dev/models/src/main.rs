@@ -63,7 +63,7 @@ fn asked() -> Result<Asked, lexopt::Error> {
     Ok(asked)
 }
 
-/// Tells what breaks without a rule.
+/// Tells the story without a rule.
 fn without(rule: &str, model: Option<&str>) -> bool {
     let removals = removals();
     let is_it =
@@ -72,7 +72,7 @@ fn without(rule: &str, model: Option<&str>) -> bool {
     for removal in &found {
         println!("{} without the rule \"{}\":", removal.named.model, removal.rule);
         match removal.named.scene.play(1).violated {
-            Some((property, way)) => println!("{way}Violated: {property}."),
+            Some((property, story)) => println!("{story}Violated: {property}."),
             None => println!("Nothing is violated."),
         }
     }

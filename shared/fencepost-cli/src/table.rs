@@ -10,8 +10,8 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use fencepost::AttributeValue;
 use fencepost::lambda::https_client;
-use serde_json::{Map, Value, json};
-use std::collections::HashMap;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashMap};
 use std::env;
 
 /// The credentials for another endpoint if the user has none. Local engines do not check signatures.
@@ -108,19 +108,7 @@ pub type Key = HashMap<String, AttributeValue>;
 /// The key as JSON. Its parts are in the order of their names.
 #[must_use]
 pub fn to_json(key: &Key) -> Value {
-    let mut parts: Vec<_> = key.iter().collect();
-    parts.sort_unstable_by_key(|(name, _)| *name);
-    let part = |(name, value): (&String, &AttributeValue)| {
-        let value = match value {
-            AttributeValue::S(text) => json!({ "S": text }),
-            AttributeValue::N(number) => json!({ "N": number }),
-            AttributeValue::B(bytes) => json!({ "B": STANDARD.encode(bytes) }),
-            // No other type is a key.
-            _ => Value::Null,
-        };
-        (name.clone(), value)
-    };
-    Value::Object(parts.into_iter().map(part).collect::<Map<_, _>>())
+    serde_json::to_value(key.iter().collect::<BTreeMap<_, _>>()).unwrap_or_default()
 }
 
 /// Reads a key from its JSON. `None` if it is none.
@@ -148,6 +136,7 @@ pub fn typed(kind: &str, text: &str) -> Option<AttributeValue> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     #[test]
     fn a_key_is_read_back_from_its_json() {

@@ -10,8 +10,7 @@ use crate::error::{Error, Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::retry::DualClockDeadline;
 use fencepost_core::condition::{self, LeaseTimes};
-use fencepost_core::lease::judge_renewal;
-use fencepost_core::lease::{self, StoredLease};
+use fencepost_core::lease::{self, StoredLease, judge_renewal};
 use fencepost_core::{After, Facts, after};
 
 impl Leases {

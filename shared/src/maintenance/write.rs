@@ -8,13 +8,12 @@ use crate::driver::send::Address;
 use crate::error::Failure;
 use crate::retry::Deadline;
 use crate::store::Store;
-use fencepost_core::Version;
-use fencepost_core::WriteId;
 use fencepost_core::condition::{self, Commit, ConditionalWrite};
 use fencepost_core::epoch_seconds;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::{self, Deletes, Layout};
 use fencepost_core::format::row::Row;
+use fencepost_core::{Version, WriteId};
 use std::time::Duration;
 
 /// How long one row is written to, before the run ends with a failure.

@@ -12,13 +12,9 @@ use crate::driver::send::Address;
 use crate::error::UpdateError;
 use crate::lww::{self, OrderKey, Registration};
 use crate::table::{Key, Record, Table};
-use fencepost_core::Edit;
-use fencepost_core::Names;
-use fencepost_core::RetryPolicy;
-use fencepost_core::Step;
-use fencepost_core::Versioned;
 use fencepost_core::format::item::Attributes;
-use std::time::{Duration, SystemTime};
+use fencepost_core::{Edit, Names, Step, Versioned};
+use std::time::SystemTime;
 
 #[cfg(feature = "http")]
 pub use answers::{RecordSays, answer_of_record, record_of_answer};
@@ -36,14 +32,6 @@ pub use fencepost_core::condition::LeaseTimes;
 pub use fencepost_core::format::AsKind;
 pub use fencepost_core::{Base, SeenRow, SentWrite, Verdict, judge};
 pub use fencepost_core::{Trace, WriteId};
-
-/// The default policy with pauses for round trips up to this long.
-#[must_use]
-pub fn slow_round_trips(longest: Duration) -> RetryPolicy {
-    let mut policy = RetryPolicy::default();
-    policy.max_round_trip = longest;
-    policy
-}
 
 /// Adds, and changes the item by the decision instead if the item refuses the add, as the routes of `http` do.
 ///

@@ -6,15 +6,12 @@ use crate::lease::Leases;
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
 use crate::table::{Key, Record, Table};
 use aws_sdk_dynamodb::types::TransactWriteItem;
-use fencepost_core::Edit;
-use fencepost_core::ItemVersion;
-use fencepost_core::SentWrite;
-use fencepost_core::WriteId;
 use fencepost_core::condition::{self, Clauses, Commit, Demand, LeaseTimes};
 use fencepost_core::edit::Resolve;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::{self, Row};
 use fencepost_core::plan::Write;
+use fencepost_core::{Edit, ItemVersion, SentWrite, WriteId};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One write to a row, by its intent.

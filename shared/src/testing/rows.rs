@@ -4,11 +4,10 @@ use crate::error::Failure;
 use crate::lease::StoredLease;
 use crate::lww::{LwwRecord, OrderKey, read_instance};
 use crate::table::{Record, Table};
-use fencepost_core::ItemVersion;
-use fencepost_core::SeenRow;
 use fencepost_core::format::item::{Attributes, Diff};
 use fencepost_core::format::row::{self, Row};
 use fencepost_core::plan::{check_room, prunable};
+use fencepost_core::{ItemVersion, SeenRow};
 use fencepost_core::{Memory, WriteId};
 
 /// A row of the table of `T`, as each operation reads it.

@@ -26,3 +26,13 @@ fn rules_and_scenes_have_names_of_their_own() {
         assert_eq!(names.iter().map(|(model, _)| model).collect::<BTreeSet<_>>().len(), MODELS.len());
     }
 }
+
+#[test]
+fn a_story_is_told_in_numbered_sentences() {
+    let removals = removals();
+    let ends = removals.iter().find(|removal| removal.named.name == "window-ends").expect("a rule of one item");
+    let (_, story) = ends.named.scene.play(1).violated.expect("it breaks a promise");
+    assert!(story.starts_with("1. A's Add(-1) begins: "), "{story}");
+    assert!(story.contains("The answer is lost."), "{story}");
+    assert!(story.contains("It is applied a second time!"), "{story}");
+}

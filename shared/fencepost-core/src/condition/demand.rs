@@ -1,13 +1,12 @@
 //! [`Demand`]: the state of a row that a write demands. [`Expression`]: the text that demands it.
 
 use super::write::{Commit, ConditionalWrite, MAX_EXPRESSION, MAX_NAME, Operation};
-use crate::Base;
-use crate::ItemVersion;
 use crate::format::AttributeValue;
 use crate::format::item::Attributes;
 use crate::format::layout::Layout;
 use crate::format::names::Names;
 use crate::format::row::{Row, bytes, first_memory, number};
+use crate::{Base, ItemVersion};
 use crate::{UNSEEN_IDS, WriteId};
 use std::borrow::Cow;
 use std::collections::HashMap;

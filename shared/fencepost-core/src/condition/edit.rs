@@ -3,13 +3,12 @@
 use super::demand::{Demand, Expression};
 use super::write::Returned;
 use super::write::{Commit, ConditionalWrite, fenced};
-use crate::ItemVersion;
-use crate::WriteId;
 use crate::format::AttributeValue;
 use crate::format::item::Attributes;
 use crate::format::layout::Layout;
 use crate::format::row::{Row, number};
 use crate::{Base, SentWrite};
+use crate::{ItemVersion, WriteId};
 
 /// A path of names to a value, from the top of the item.
 pub type Path = Vec<String>;

@@ -2,12 +2,10 @@
 
 use super::bounds::whole;
 use crate::condition::Clauses;
-use crate::format::AsKind;
-use crate::format::AttributeValue;
-use crate::format::Unwritable;
 use crate::format::item::{Attributes, LONGEST_NUMBER, size_of, value_at};
 use crate::format::layout::Layout;
 use crate::format::row::{MAX_ITEM, Row, check_size};
+use crate::format::{AsKind, AttributeValue, Unwritable};
 
 /// The part of the 4 KB beside the largest item that this crate does not need for its own attributes. An edit of an item
 /// that was not seen may use it.
@@ -76,8 +74,7 @@ fn growth(clauses: &Clauses, item: &Attributes) -> (usize, usize) {
 mod tests {
     use super::*;
     use crate::WriteId;
-    use crate::edit::Edit;
-    use crate::edit::Resolve;
+    use crate::edit::{Edit, Resolve};
     use crate::format::layout::Settings;
     use crate::format::row;
 

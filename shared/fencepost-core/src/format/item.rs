@@ -1,7 +1,6 @@
 //! [`Attributes`]: an item as attributes, its size, and the difference between two items.
 
-use crate::format::AsKind;
-use crate::format::AttributeValue;
+use crate::format::{AsKind, AttributeValue};
 use sha2::{Digest, Sha256};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 

@@ -1,15 +1,11 @@
 //! The attributes of this crate beside those of the caller, and [`Row`], which reads them.
 
 use crate::epoch_seconds;
-use crate::format::AsKind;
-use crate::format::AttributeValue;
-use crate::format::Unwritable;
 use crate::format::item::{Attributes, digest, size_of_attributes};
 use crate::format::layout::{Deletes, Layout, Settings};
 use crate::format::names::Names;
-use crate::{Incarnation, ItemVersion, Version};
-use crate::{Memory, Trace, WriteId};
-use crate::{SeenRow, is_fenced};
+use crate::format::{AsKind, AttributeValue, Unwritable};
+use crate::{Incarnation, ItemVersion, Memory, SeenRow, Trace, Version, WriteId, is_fenced};
 use std::collections::HashMap;
 use std::time::SystemTime;
 

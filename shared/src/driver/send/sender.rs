@@ -24,8 +24,7 @@ use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use fencepost_core::condition::{ConditionalWrite, Operation, SortBound, key_condition};
-use fencepost_core::{AttributeValue, Attributes};
-use fencepost_core::{ClientState, Leave, Now, RetryPolicy, WriteId};
+use fencepost_core::{AttributeValue, Attributes, ClientState, Leave, Now, RetryPolicy, WriteId};
 use std::borrow::Cow;
 use std::error::Error;
 use std::pin::{Pin, pin};

@@ -1,9 +1,8 @@
 //! The writes that a row remembers, in sentences.
 
 use super::values::{Explanation, in_words, plural, quoted};
-use fencepost_core::AttributeValue;
-use fencepost_core::WriteId;
 use fencepost_core::format::AsKind;
+use fencepost_core::{AttributeValue, WriteId};
 
 /// The most writes that a row remembers under any [`Record`](crate::Record): R, the ids that nobody has seen, and those left
 /// by one write. Only many burns or attempts that are left open at the same time make more.

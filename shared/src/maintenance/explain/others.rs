@@ -2,11 +2,10 @@
 
 use super::values::{Explanation, Kind, Whole, in_words, plural, quoted, when, when_millis};
 use crate::timestamp::Timestamp;
-use fencepost_core::AttributeValue;
-use fencepost_core::Names;
 use fencepost_core::condition::{ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN};
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
+use fencepost_core::{AttributeValue, Names};
 
 const OF_A_LEASE: [&str; 4] = [TOKEN, RENEWALS, EXPIRES_AT, ACQUIRE_ID];
 /// The attributes by which a mapping of the function `host-mapping` is known.

@@ -8,9 +8,7 @@ use crate::format::item::{Attributes, Diff};
 use crate::format::layout::{Deletes, Layout};
 use crate::format::row::{self, Row, check_size, size_of_item};
 use crate::format::value;
-use crate::is_soon;
-use crate::{Base, SentWrite};
-use crate::{ItemVersion, Version};
+use crate::{Base, ItemVersion, SentWrite, Version, is_soon};
 use std::time::{Duration, SystemTime};
 
 pub enum Write<'a> {
