@@ -1,6 +1,6 @@
 //! In front of the functions of this process: their routes as API Gateway serves them, with the Invoke API of Lambda.
 //!
-//! Another site reaches neither: [`guard()`] refuses its requests. A program that is no browser is let through.
+//! Another site reaches neither: `guard` refuses its requests. A program that is no browser is let through.
 //!
 //! A request becomes an event of the payload format 2.0. The answer of the function becomes a response. Source:
 //! <https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-develop-integrations-lambda.html>
