@@ -1,6 +1,7 @@
 //! Judges the error of a request by its proof about the request: by variant, code and status, never by message.
 
 use super::outcome::{Reason, SendOutcome};
+use super::values::{Item, from_sdk};
 use crate::error::Source;
 use crate::throttling::{Throttled, retry_after};
 use aws_sdk_dynamodb::config::http::HttpResponse;
@@ -10,7 +11,6 @@ use aws_sdk_dynamodb::operation::query::QueryError;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::CancellationReason;
 use aws_sdk_dynamodb::types::error::TransactionCanceledException;
-use fencepost_core::format::item::Attributes;
 use hyper_util::client::legacy;
 use std::error::Error;
 use std::time::Duration;
@@ -18,12 +18,12 @@ use std::time::Duration;
 /// Classifies the error of an operation. `refused` takes the row out of an error that is a refusal.
 pub(super) fn classify<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(
     error: SdkError<E, HttpResponse>,
-    refused: impl FnOnce(E) -> Result<Option<Attributes>, E>,
+    refused: impl FnOnce(E) -> Result<Option<Item>, E>,
 ) -> SendOutcome {
     let SdkError::ServiceError(context) = error else { return unanswered(error) };
     let (status, retry_after) = (context.raw().status().as_u16(), retry_after(context.raw()));
     match refused(context.into_err()) {
-        Ok(row) => SendOutcome::Refused(vec![Reason::Refused(row)]),
+        Ok(row) => SendOutcome::Refused(vec![Reason::Refused(row.map(from_sdk))]),
         Err(error) => by_code(status, retry_after, error),
     }
 }
@@ -215,7 +215,7 @@ pub(super) mod tests {
         for listens in [true, false] {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             let sender = sender_to(&format!("http://{}", listener.local_addr().expect("bound")));
-            let read = sender.read("Table", Attributes::new(), leave(None));
+            let read = sender.read("Table", [].into(), leave(None));
             let close = async {
                 let Some(listener) = Some(listener).filter(|_| listens) else { return };
                 let (mut stream, _) = listener.accept().await.expect("a connection");

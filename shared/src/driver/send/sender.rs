@@ -120,7 +120,7 @@ impl Sender {
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
                 let refused = |error| match error {
-                    PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item.map(from_sdk)),
+                    PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
                     error => Err(error),
                 };
                 let sent = Box::pin(request.send());
@@ -135,7 +135,7 @@ impl Sender {
                 let request = request.set_expression_attribute_values(values).set_return_values(returning);
                 let request = request.return_values_on_condition_check_failure(AllOld);
                 let refused = |error| match error {
-                    UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item.map(from_sdk)),
+                    UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
                     error => Err(error),
                 };
                 let sent = Box::pin(request.send());
@@ -149,7 +149,7 @@ impl Sender {
                 let request = request.set_expression_attribute_values(values);
                 let request = request.return_values_on_condition_check_failure(AllOld);
                 let refused = |error| match error {
-                    DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item.map(from_sdk)),
+                    DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
                     error => Err(error),
                 };
                 let sent = Box::pin(request.send());

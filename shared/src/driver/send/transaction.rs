@@ -37,11 +37,8 @@ pub(super) fn answered(rows: &[Address], output: BatchGetItemOutput) -> Option<B
     if !rows.iter().all(is_said) {
         return None;
     }
-    let left_out: Vec<(String, Attributes)> = left_out
-        .into_iter()
-        .flat_map(|(table, left)| left.keys.into_iter().map(move |key| (table.clone(), from_sdk(key))))
-        .collect();
-    let is_left_out = |row: &Address| left_out.iter().any(|(table, key)| *table == row.table && *key == row.key);
+    let is_left_out =
+        |row: &Address| left_out.get(&row.table).is_some_and(|left| left.keys().contains(&to_sdk(row.key.clone())));
     let answered = rows.iter().enumerate().filter(|(_, row)| !is_left_out(row));
     let item = |row: &Address, items: &mut HashMap<String, Vec<Attributes>>| {
         let has_key = |item: &Attributes| row.key.iter().all(|(name, value)| item.get(name) == Some(value));
