@@ -58,7 +58,7 @@ pub fn check(is_deep: bool, threads: usize, model: Option<&str>, say: impl Fn(&s
         let line = format!("model={model} scene={name} states={states} depth={depth} seconds={:.1}", played.seconds);
         if let Some((promise, way)) = &played.violated {
             finds(&mut found.wrong, format!("{line}\nviolated: {promise}\n{way}"));
-        } else if states <= 100 || depth <= 8 {
+        } else if states <= 200 {
             finds(&mut found.wrong, format!("too few states: {line}"));
         } else {
             finds(&mut found.lines, line);
@@ -306,9 +306,9 @@ fn of_transactions(is_deep: bool) -> Vec<Named> {
         "rejected" { others: [1, 0], rejections: 2 } two(&[BLIND, Order], some(1, 0), (2, 2), 3, limits(1, 1, 0, 0));
         "throttled-burn" { others: [1, 0] } two(&[ORDER_OR_RESTOCK], none(1), (2, 1), 3, limits(1, 1, 2, 1));
         "anchor" { others: [1, 1] } two(&[BLIND], some(1, 0), (3, 3), 4, limits(2, 1, 0, 1));
-        "short-window" { others: [0, 3] } two(&[TRANSFER], some(2, 0), (2, 1), 4, limits(1, 1, 0, 1));
+        "short-window" { others: [1, 3] } two(&[TRANSFER], some(2, 0), (2, 1), 4, limits(1, 1, 0, 1));
         "order" { others: [1, 0] } two(&[Order], none(0), (2, 1), 4, limits(2, 1, 1, 1));
-        "hedged-order" { others: [1, 0], hedges: 2 } two(&[Order], none(1), (2, 1), 3, limits(1, 1, 0, 1));
+        "hedged-order" { others: [1, 0], hedges: 2 } two(&[Order], none(1), (2, 1), 3, limits(2, 1, 0, 1));
         "order-and-cancellation" { others: [1, 0] } two(&[Order, Cancel], none(1), (2, 1), 3, limits(2, 2, 0, 1));
         "orders-where-rows-vanish" { others: [2, 0] } two(&[Order], none(0), (2, 1), 4, gone(limits(2, 2, 0, 1)));
         "checks" { others: [1, 1] } two(&[Checked], some(1, 1), (2, 1), 4, limits(1, 1, 0, 1));
