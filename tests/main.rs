@@ -10,6 +10,7 @@
 //! | `adoption/` | tables that other programs write, ways to delete, two Regions, corrupt rows |
 //! | `restore/`, `maintenance/` | a restore with the runbook and without; the tool `fencepost` |
 //! | `stored_format/` | the rows of the build before: read, written alike, judged by two builds at once |
+//! | `conformance.rs` | the table of the models beside an engine, under the same requests |
 //! | `clocks/` | clocks at the edge of the assumption and beyond it |
 //! | `devices/`, `shop/`, `mappings/`, `leases/` | the functions: routes, answers, races, budgets, metrics |
 //! | `requests/` | bad input and unusual events, at every function |
@@ -20,6 +21,7 @@
 
 mod adoption;
 mod clocks;
+mod conformance;
 mod core;
 mod crashes;
 mod devices;

@@ -1,7 +1,7 @@
 //! [`Call`]: the deadline of one invocation, with a tally of the cost of its operations.
 
+use crate::deadline::Deadline;
 use crate::error::Source;
-use crate::retry::Deadline;
 use crate::throttling::{Throttled, ThrottlingLimit};
 use fencepost_core::Cost;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};

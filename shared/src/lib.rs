@@ -216,7 +216,7 @@
 //!
 //! # Contents, in reading order
 //!
-//! 1. `timestamp`, `clock`, `retry`, `throttling`, `call`, `error`, `fencing_token`, `settings`: small files that
+//! 1. `timestamp`, `clock`, `deadline`, `throttling`, `call`, `error`, `fencing_token`, `settings`: small files that
 //!    depend on no later part. `settings` is how a table is set up beside its values.
 //! 2. The package `fencepost-core`: the exactly-once protocol, without I/O. `format` defines the stored data, `condition` has
 //!    all expression text, `edit` and `plan` make the request for an observed row. `judge` finds out from a row what became
@@ -234,6 +234,7 @@
 
 mod call;
 mod clock;
+mod deadline;
 mod driver;
 mod error;
 mod fencing_token;
@@ -248,7 +249,6 @@ pub mod lease;
 mod listing;
 pub mod lww;
 pub mod maintenance;
-mod retry;
 mod settings;
 mod store;
 mod table;
@@ -260,6 +260,7 @@ mod transact;
 
 pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
+pub use deadline::Deadline;
 pub use driver::send::{from_sdk, to_sdk};
 pub use error::{Error, Failure, IdempotencyError, Source, UpdateError, VersionError};
 pub use fencepost_core::{
@@ -270,7 +271,6 @@ pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
 pub use listing::{Cursor, Index, InvalidCursor, Listed, Page, PageStream, Pages, Projection, Query, Sort};
-pub use retry::Deadline;
 pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
 pub use table::{Edited, Exists, Key, KeyPart, NotEdited, Record, Table};

@@ -2,8 +2,8 @@
 
 use crate::call::Call;
 use crate::clock::{Clock, Rng};
+use crate::deadline::Deadline;
 use crate::driver::send::Sender;
-use crate::retry::Deadline;
 use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::Client;
 use fencepost_core::RetryPolicy;

@@ -106,7 +106,7 @@ impl Scene {
             (Does::Check, ..) if write.on.is_some() => Role::Checks(write.on.expect("it demands a state")),
             (Does::Require { token }, ..) => Role::Requires(*token),
             (Does::Add { .. }, None, _) if self.lacks("bare-proves-nothing") => {
-                Role::Writes(SentWrite::new(self.rules, bits(0), None, Base::NoRow(version(1))))
+                Role::Writes(SentWrite { id: bits(0), on: Base::NoRow(version(1)), fence: None, rules: self.rules })
             }
             (Does::Add { .. }, None, _) => Role::Adds,
             (Does::Add { .. }, Some(_), Some(on)) if self.lacks("unburned-is-unknown") => Role::Checks(on),
@@ -118,12 +118,13 @@ impl Scene {
     }
 
     fn sent(&self, id: WriteId, fence: Option<u64>, on: Base) -> SentWrite {
-        let sent = SentWrite::new(self.rules, id, fence, on);
-        // Without this rule, the row is said to remember for ever.
-        let remembered = if self.lacks("forgotten-is-unknown") { 99 } else { sent.remembered };
-        let rows_may_vanish = sent.rows_may_vanish && !self.lacks("no-tombstone-where-rows-vanish");
-        let values_may_end = sent.values_may_end && !self.lacks("values-end");
-        SentWrite { remembered, rows_may_vanish, values_may_end, ..sent }
+        let mut rules = self.rules;
+        if self.lacks("forgotten-is-unknown") {
+            rules.remembered = 99; // The row is said to remember for ever.
+        }
+        rules.rows_may_vanish &= !self.lacks("no-tombstone-where-rows-vanish");
+        rules.values_may_end &= !self.lacks("values-end");
+        SentWrite { id, on, fence, rules }
     }
 
     /// A write with the id of the attempt. `seen` is the row whose old ids it removes.

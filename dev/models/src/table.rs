@@ -1,4 +1,4 @@
-//! The table: rows, and what a conditional write does to one. `tests/all/conformance.rs` compares this with an engine that
+//! The table: rows, and what a conditional write does to one. `tests/conformance.rs` compares this with an engine that
 //! reads the expressions of production.
 
 use fencepost_core::{Base, Incarnation, ItemVersion, Memory, SeenRow, Trace, Version, WriteId, is_fenced};

@@ -117,7 +117,7 @@ impl Attempts {
             for (_, sent, before) in open.writes.iter_mut().filter(|(of, ..)| *of == row) {
                 // A row that is made again has forgotten all. Elsewhere, a removed or replaced row does not come back.
                 let forgets =
-                    life.is_made_again(*before) || sent.versions_may_repeat && life.may_have_forgotten(*before);
+                    life.is_made_again(*before) || sent.rules.versions_may_repeat && life.may_have_forgotten(*before);
                 match judge_open(sent, seen, vanishes_soon(sent, seen, now)) {
                     Verdict::Landed(version) => *landed = Some((open.id, made(sent, version))),
                     Verdict::NeverApplied => return false,
@@ -154,13 +154,10 @@ impl Attempts {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::TableRules;
-    use crate::judge::tests::row_at;
+    use crate::judge::tests::{OPEN, OWN, VANISHING, row_at};
     use crate::refusal::{Reason, Role, Step};
     use crate::version::Version;
 
-    const RULES: TableRules =
-        TableRules { remembered: 16, rows_may_vanish: false, versions_may_repeat: false, values_may_end: false };
     const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
 
     fn id(number: u64) -> WriteId {
@@ -169,11 +166,11 @@ mod tests {
 
     fn update_of(id: WriteId, incarnation: Incarnation) -> Role {
         let version = Version::new(3).expect("small");
-        Role::Writes(SentWrite::new(RULES, id, None, Base::Row { version, window: 1, incarnation }))
+        Role::Writes(SentWrite { id, on: Base::Row { version, window: 1, incarnation }, fence: None, rules: OWN })
     }
 
     fn step(row: usize, role: Role) -> RefusedStep<'static> {
-        RefusedStep { step: Step { row, role, rules: RULES, is_named_by_client: false }, reason: &Reason::NotNow }
+        RefusedStep { step: Step { row, role, rules: OWN, is_named_by_client: false }, reason: &Reason::NotNow }
     }
 
     #[test]
@@ -204,12 +201,11 @@ mod tests {
     /// The absence of a row proves nothing if another program, or the write itself, may have removed it.
     #[test]
     fn a_row_that_may_have_vanished_does_not_stand_for_the_row_that_tells() {
-        let sent = |on| SentWrite::new(RULES, id(1), None, on);
+        let sent = |rules, on| SentWrite { id: id(1), on, fence: None, rules };
         let version = Version::new(3).expect("small");
-        let update = sent(Base::Row { version, window: 1, incarnation: ROW });
-        let created = SentWrite { rows_may_vanish: true, ..sent(Base::NoRow(version)) };
-        let removed = SentWrite { versions_may_repeat: true, ..update };
-        for sure in [SentWrite { rows_may_vanish: true, ..update }, SentWrite { rows_may_vanish: false, ..created }] {
+        let (row, no_row) = (Base::Row { version, window: 1, incarnation: ROW }, Base::NoRow(version));
+        let (update, created, removed) = (sent(OWN, row), sent(VANISHING, no_row), sent(OPEN, row));
+        for sure in [sent(VANISHING, row), sent(OWN, no_row)] {
             assert!(
                 created.memory_may_vanish() && removed.memory_may_vanish() && !sure.memory_may_vanish(),
                 "{sure:?}"

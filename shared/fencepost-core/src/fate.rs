@@ -23,7 +23,7 @@ pub fn may_still_land(write: &SentWrite, seen: Option<&SeenRow>, is_soon: bool) 
                     row.incarnation == incarnation && is_below(row)
                 }
             };
-            write.versions_may_repeat || seen.is_some_and(is_there)
+            write.rules.versions_may_repeat || seen.is_some_and(is_there)
         }
     }
 }
@@ -92,7 +92,7 @@ impl SentWrite {
     pub fn not_applied_before(self, seen: Option<&SeenRow>) -> Self {
         match (self.on, seen) {
             (Base::Row { version, window, incarnation }, Some(row))
-                if row.incarnation == incarnation && row.version > version && !self.versions_may_repeat =>
+                if row.incarnation == incarnation && row.version > version && !self.rules.versions_may_repeat =>
             {
                 let passed = row.version.get() - version.get();
                 let on = Base::Row { version: row.version, window: window.saturating_sub(passed), incarnation };
@@ -106,7 +106,7 @@ impl SentWrite {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::tests::{R, ROW, W, adoption, create, foreign, id, row_at, version, write};
+    use crate::judge::tests::{OPEN, R, ROW, VANISHING, W, adoption, create, foreign, id, row_at, version, write};
 
     #[test]
     fn a_copy_of_a_refused_write_may_still_land_until_its_condition_cannot_hold_again() {
@@ -122,12 +122,12 @@ mod tests {
         // A create: a taken key refuses it as long as the row stays.
         assert!(!may(&create(id(99)), seen(40)) && may(&create(id(99)), None));
         assert!(may_still_land(&create(id(99)), seen(40).as_ref(), true));
-        assert!(may(&SentWrite { rows_may_vanish: true, ..create(id(99)) }, seen(40)));
+        assert!(may(&SentWrite { rules: VANISHING, ..create(id(99)) }, seen(40)));
         // After the loss of its memory, a row tells no ids; its version still refuses.
         let silent = |at| SeenRow { memory: None, ..row_at(at) };
         assert!(may(&add, Some(silent(40 + W - 1))) && !may(&add, Some(silent(40 + W))));
         // Where another program writes without a condition, a state may come back.
-        let any = SentWrite { versions_may_repeat: true, ..add };
+        let any = SentWrite { rules: OPEN, ..add };
         assert!(may(&any, None) && may(&any, seen(40 + 2 * R)));
         // An adoption demands the version and no incarnation. Elsewhere, no version comes twice.
         let adopts = adoption(id(99), 40, 1);

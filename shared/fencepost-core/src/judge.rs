@@ -13,7 +13,8 @@ pub struct TableRules {
     pub rows_may_vanish: bool,
     /// Whether versions may repeat, so that only an id proves anything.
     pub versions_may_repeat: bool,
-    /// Whether another client may end a value just after its create.
+    /// Whether another client may end a value just after its create. A create may have been applied, and its value ended
+    /// and removed since. So neither another row nor a free key proves anything about a copy of it.
     pub values_may_end: bool,
 }
 
@@ -24,40 +25,26 @@ pub struct SentWrite {
     pub id: WriteId,
     /// The state of the row demanded by its condition.
     pub on: Base,
-    /// How many commits the row remembers an id: R.
-    pub remembered: u64,
     /// Its fencing token, if it has one. A row with a higher token refuses the write.
     pub fence: Option<u64>,
-    /// Whether rows of its table may vanish at any time.
-    pub rows_may_vanish: bool,
-    /// Whether versions of its table may repeat. Then only an id proves anything.
-    pub versions_may_repeat: bool,
-    /// Whether values of its table may end. A create may have been applied, and its value ended and removed since. So
-    /// neither another row nor a free key proves anything about a copy of it.
-    pub values_may_end: bool,
+    /// Those of its table, except that the row of a value that ends soon may vanish.
+    pub rules: TableRules,
 }
 
 impl SentWrite {
     /// Whether it demands one state of the row, whose size is fixed. Where versions may repeat, it demands the values.
     pub fn is_exact(&self) -> bool {
-        self.versions_may_repeat || !matches!(self.on, Base::Row { window: 2.., .. })
-    }
-
-    /// A write to a row of a table with these rules.
-    #[must_use]
-    pub fn new(rules: TableRules, id: WriteId, fence: Option<u64>, on: Base) -> Self {
-        let TableRules { remembered, rows_may_vanish, versions_may_repeat, values_may_end } = rules;
-        SentWrite { id, on, remembered, fence, rows_may_vanish, versions_may_repeat, values_may_end }
+        self.rules.versions_may_repeat || !matches!(self.on, Base::Row { window: 2.., .. })
     }
 
     /// Whether the row that it has left may be gone, so that what is there now says nothing about it.
     pub(crate) fn may_be_gone(&self) -> bool {
-        self.rows_may_vanish || self.values_may_end
+        self.rules.rows_may_vanish || self.rules.values_may_end
     }
 
     /// Whether the row or its memory may vanish soon after the write was applied, and the proof with it.
     pub fn memory_may_vanish(&self) -> bool {
-        self.versions_may_repeat || (self.rows_may_vanish && matches!(self.on, Base::NoRow(_)))
+        self.rules.versions_may_repeat || (self.rules.rows_may_vanish && matches!(self.on, Base::NoRow(_)))
     }
 }
 
@@ -184,7 +171,7 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
         None => {}
     }
     let (v, w) = (v.get(), row.version.get());
-    if write.versions_may_repeat {
+    if write.rules.versions_may_repeat {
         Verdict::Unproved
     } else if w < v {
         // Where rows may vanish, a late copy of a create makes the same row again, at its first version.
@@ -192,7 +179,7 @@ fn judge_update(write: &SentWrite, v: Version, window: u64, row: &SeenRow) -> Ve
     } else if w < v + window {
         // A copy still on its way meets the higher token too.
         if row.refuses(write.fence) { Verdict::NeverApplied } else { Verdict::Open }
-    } else if w < v + write.remembered {
+    } else if w < v + write.rules.remembered {
         Verdict::NeverApplied
     } else {
         Verdict::Unproved
@@ -215,6 +202,10 @@ pub(crate) mod tests {
     pub(crate) const ROW: Incarnation = Incarnation::from_bytes([7; 8]);
     pub(crate) const R: u64 = 16;
     pub(crate) const W: u64 = 4;
+    pub(crate) const OWN: TableRules =
+        TableRules { remembered: R, rows_may_vanish: false, versions_may_repeat: false, values_may_end: false };
+    pub(crate) const VANISHING: TableRules = TableRules { rows_may_vanish: true, ..OWN };
+    pub(crate) const OPEN: TableRules = TableRules { versions_may_repeat: true, ..OWN };
 
     pub(crate) fn version(number: u64) -> Version {
         Version::new(number).expect("small")
@@ -233,15 +224,7 @@ pub(crate) mod tests {
 
     pub(crate) fn write(id: WriteId, at: u64, window: u64) -> SentWrite {
         let on = Base::Row { version: version(at), window, incarnation: ROW };
-        SentWrite {
-            id,
-            on,
-            remembered: R,
-            fence: None,
-            rows_may_vanish: false,
-            versions_may_repeat: false,
-            values_may_end: false,
-        }
+        SentWrite { id, on, fence: None, rules: OWN }
     }
 
     pub(crate) fn create(id: WriteId) -> SentWrite {
@@ -254,7 +237,7 @@ pub(crate) mod tests {
 
     pub(crate) fn adoption(id: WriteId, at: u64, content: u8) -> SentWrite {
         let on = Base::Row { version: version(at), window: 1, incarnation: Incarnation::of_content([content; 16]) };
-        SentWrite { on, rows_may_vanish: true, ..write(id, at, 1) }
+        SentWrite { on, rules: VANISHING, ..write(id, at, 1) }
     }
 
     #[test]
@@ -307,7 +290,7 @@ pub(crate) mod tests {
         ] {
             assert_eq!(judge(&write(id(id_of_write), 40, window), row.as_ref()), verdict, "{name}");
         }
-        let made_again = SentWrite { rows_may_vanish: true, ..write(id(999), 40, W) };
+        let made_again = SentWrite { rules: VANISHING, ..write(id(999), 40, W) };
         assert_eq!(judge(&made_again, Some(&row_at(1))), Verdict::Unproved);
     }
 
@@ -335,7 +318,7 @@ pub(crate) mod tests {
 
     #[test]
     fn where_versions_may_repeat_only_an_id_proves_something() {
-        let repeats = |write: SentWrite| SentWrite { versions_may_repeat: true, ..write };
+        let repeats = |write: SentWrite| SentWrite { rules: OPEN, ..write };
         for latest in [39, 40, 41, 50, 90] {
             assert_eq!(judge(&repeats(write(id(999), 40, 1)), Some(&row_at(latest))), Verdict::Unproved, "{latest}");
         }
@@ -347,7 +330,7 @@ pub(crate) mod tests {
 
     #[test]
     fn where_rows_may_vanish_a_create_that_finds_another_row_is_unproved() {
-        let create = SentWrite { rows_may_vanish: true, ..create(id(5)) };
+        let create = SentWrite { rules: VANISHING, ..create(id(5)) };
         for row in [None, Some(&row_at(1)), Some(&foreign(1, 1))] {
             assert_eq!(judge(&create, row), Verdict::Unproved);
             assert_eq!(judge_without_copies(&create, row), Verdict::Unproved);

@@ -112,10 +112,10 @@ impl<'a> Write<'a> {
                 (delete(layout, &demand, key, commit, now + retention)?, demand.base())
             }
         };
-        let mut sent = SentWrite::new(layout.rules(), commit.id, commit.fence, on);
+        let mut sent = SentWrite { id: commit.id, on, fence: commit.fence, rules: layout.rules() };
         if let (Base::NoRow(_), Operation::Put { item }, Some(ends)) = (on, &request.action, layout.expires_at) {
             // TTL may remove the row before a later send meets the key, so another row proves nothing.
-            sent.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), now);
+            sent.rules.rows_may_vanish |= is_soon(item.get(ends).and_then(row::read_number), now);
         }
         Ok(Prepared { request, sent, is_named_by_client })
     }

@@ -133,7 +133,7 @@ impl RefusedStep<'_> {
         }
         let sent = match self.step.role {
             Role::Writes(sent) => sent,
-            Role::Checks(on) => SentWrite::new(self.step.rules, WriteId::from_random(0), None, on),
+            Role::Checks(on) => SentWrite { id: WriteId::from_random(0), on, fence: None, rules: self.step.rules },
             Role::Adds | Role::Repeats => return true,
             Role::Requires(_) => return !self.is_lease_lost(),
         };
@@ -208,15 +208,13 @@ pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::tests::{create as created_by, version, write};
+    use crate::judge::tests::{OWN, create as created_by, version, write};
     use crate::memory::Trace;
     use crate::version::{Incarnation, Version};
     use std::time::{Duration, UNIX_EPOCH};
 
     const OURS: WriteId = WriteId::from_bytes([1; 8]);
     const THEIRS: WriteId = WriteId::from_bytes([2; 8]);
-    const RULES: TableRules =
-        TableRules { remembered: 16, rows_may_vanish: false, versions_may_repeat: false, values_may_end: false };
     const LANDED: Verdict = Verdict::Landed(Version::ABSENT.next());
 
     /// A row created by the write `by` and unchanged since, at version `at`.
@@ -236,7 +234,7 @@ mod tests {
 
     fn refusal(steps: &[(Role, Reason)]) -> Vec<RefusedStep<'_>> {
         let steps = steps.iter().enumerate();
-        let step = |row, role: &Role| Step { row, role: *role, rules: RULES, is_named_by_client: false };
+        let step = |row, role: &Role| Step { row, role: *role, rules: OWN, is_named_by_client: false };
         steps.map(|(row, (role, reason))| RefusedStep { step: step(row, role), reason }).collect()
     }
 
@@ -313,7 +311,7 @@ mod tests {
     #[test]
     fn a_lower_version_than_one_that_a_client_named_proves_nothing() {
         let (role, reason) = went_down();
-        let step = Step { row: 0, role, rules: RULES, is_named_by_client: true };
+        let step = Step { row: 0, role, rules: OWN, is_named_by_client: true };
         let named = RefusedStep { step, reason: &reason };
         assert_eq!(judge_refusal(&[named], UNIX_EPOCH), Verdict::Unproved);
     }

@@ -90,7 +90,7 @@ impl Play {
 
     fn attempt(&mut self, at: u64, lines_up: bool) {
         let on = Base::Row { version: version(at), window: 1, incarnation: ROW };
-        let sent = SentWrite::new(RULES, self.change.attempts().id, None, on);
+        let sent = SentWrite { id: self.change.attempts().id, on, fence: None, rules: RULES };
         let steps = vec![Step { row: 0, role: Role::Writes(sent), rules: RULES, is_named_by_client: false }];
         let lines_up_at = lines_up.then_some((0, ROW));
         let (now, random) = (self.now(), self.random);
@@ -361,7 +361,7 @@ fn an_attempt_is_burned_where_the_stored_data_rejected_it_beginning_with_a_row_t
     for (depends_on_data, burned) in [(true, Some(1)), (false, None)] {
         let mut play = Play::new(|_| {});
         let on = Base::Row { version: version(1), window: 2, incarnation: ROW };
-        let role = Role::Writes(SentWrite::new(RULES, play.change.attempts().id, None, on));
+        let role = Role::Writes(SentWrite { id: play.change.attempts().id, on, fence: None, rules: RULES });
         let step = |row| Step { row, role, rules: RULES, is_named_by_client: false };
         let plan = Plan { steps: vec![step(0), step(1)], lines_up_at: None, gives_way: false, is_transaction: true };
         let now = play.now();

@@ -127,8 +127,8 @@ impl Page {
                 assert_eq!(row.is_none(), matches!(sent.on, Base::NoRow(_)));
                 let facts = [
                     (prepared.is_named_by_client, ", named by a client"),
-                    (sent.rows_may_vanish, ", rows may vanish"),
-                    (sent.versions_may_repeat, ", versions may repeat"),
+                    (sent.rules.rows_may_vanish, ", rows may vanish"),
+                    (sent.rules.versions_may_repeat, ", versions may repeat"),
                 ];
                 let facts: String = facts.iter().filter(|(is, _)| *is).map(|(_, fact)| *fact).collect();
                 self.add(&format!("{case} (on {on}{facts})"), Some(&prepared.request));
@@ -210,7 +210,7 @@ fn writes_of(page: &mut Page, layout: &'static Layout, seen: &Row, commit: Commi
     let demand = Demand::of(layout, seen);
     page.add("check", condition::check_at(key(), &demand).as_ref());
     for on in [demand.base(), demand.in_window().base()] {
-        let sent = SentWrite::new(layout.rules(), id(8), None, on);
+        let sent = SentWrite { id: id(8), on, fence: None, rules: layout.rules() };
         page.add("burn", condition::burn(key(), layout, &sent, commit.burn, Some(seen)).as_ref());
         page.add("burn unseen", condition::burn(key(), layout, &sent, &[], None).as_ref());
     }

@@ -1,6 +1,6 @@
 //! [`Attempt`]: the rows that a decision sees, with its steps. [`Attempt::decided`]: the one loop of decisions.
 
-use super::drive::{Driver, Work};
+use super::drive::{Driver, ReadBatch, Work, read_batch};
 use super::row_cache::{RowCache, heap_of_attributes};
 use super::rows::{Contest, Known, KnownRow, Sending, WriteStep};
 use super::send::{Address, Sender};
@@ -36,8 +36,8 @@ pub struct Attempt {
     pub(crate) last: Option<Last>,
     /// When this decision was made.
     moment: Now,
-    /// Whether it is read and sent as a transaction. The functions are permitted one way of reading each table.
-    pub(super) is_transaction: bool,
+    /// How it reads its rows, if it is a transaction. The functions are permitted one way of reading each table.
+    reads_batches: Option<ReadBatch>,
 }
 
 /// An attempt that was not applied.
@@ -101,9 +101,20 @@ pub(super) enum Then {
     Failed(Failure),
 }
 
+impl Then {
+    fn of(driver: &mut Driver<'_>, told: &Told, shown: Option<Attributes>) -> Self {
+        match told {
+            Told::Applied { id, at } => Then::Applied { id: *id, at: *at, shown },
+            Told::Earlier { id, at } => Then::Applied { id: *id, at: Some(*at), shown },
+            Told::Failed(fault) => Then::Failed(driver.failure(*fault)),
+            _ => Then::Decide,
+        }
+    }
+}
+
 impl Attempt {
     /// A change of these rows. All its sends have one window.
-    pub(crate) fn new(rows: Vec<KnownRow>, is_transaction: bool, sender: &Sender, call: &Call) -> Self {
+    fn new(rows: Vec<KnownRow>, reads_batches: Option<ReadBatch>, sender: &Sender, call: &Call) -> Self {
         let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
         let terms = Terms { policy: sender.policy, relies_on_token };
         let now = sender.now(call.deadline().remaining());
@@ -117,13 +128,23 @@ impl Attempt {
             most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
             last: None,
             moment: now,
-            is_transaction,
+            reads_batches,
         }
+    }
+
+    /// A change of rows that are read and written together.
+    pub(crate) fn of_many(rows: Vec<KnownRow>, sender: &Sender, call: &Call) -> Self {
+        Attempt::new(rows, Some(read_batch), sender, call)
     }
 
     /// A change of one row of which nothing is known yet, sent as a write of its own.
     pub(crate) fn of_one(address: Address, layout: &'static Layout, sender: &Sender, call: &Call) -> Self {
-        Attempt::new(vec![KnownRow::new(String::new(), address, layout)], false, sender, call)
+        Attempt::new(vec![KnownRow::new(String::new(), address, layout)], None, sender, call)
+    }
+
+    /// Whether it is read and sent as a transaction.
+    pub(super) fn is_transaction(&self) -> bool {
+        self.reads_batches.is_some()
     }
 
     /// The id of this attempt, and those that it excludes.
@@ -188,7 +209,7 @@ impl Attempt {
         call: &Call,
         mut decide: impl FnMut(&mut Attempt) -> Result<Next<A, W>, Failure>,
     ) -> Result<Done<A, W>, Failure> {
-        let mut driver = Driver::new(sender, call, self.is_transaction);
+        let mut driver = Driver::new(sender, call, self.reads_batches);
         // The answers of the attempts that may have been applied.
         let mut answers: Vec<(WriteId, W)> = Vec::new();
         let mut then = Then::Decide;
@@ -197,11 +218,11 @@ impl Attempt {
                 Then::Decide => {
                     let asked = self.to_be_read();
                     if !asked.is_empty() {
-                        then = driver.read(self, asked).await;
+                        then = self.read(&mut driver, asked).await;
                         continue;
                     }
                 }
-                Then::Failed(failure) => return Err(driver.give_up(self, failure).await),
+                Then::Failed(failure) => return Err(self.give_up(&mut driver, failure).await),
                 Then::Applied { id, at, shown } => {
                     let answer = answers.into_iter().find_map(|(of, answer)| (of == id).then_some(answer));
                     let answer = answer.ok_or_else(|| Failure::OutcomeUnknown { source: NO_ANSWER.into() })?;
@@ -214,11 +235,11 @@ impl Attempt {
             then = match next {
                 Err(failure) => Then::Failed(failure),
                 Ok(Next::Answer(answer)) => return Ok(Done::Answered(answer)),
-                Ok(Next::Read(rows)) => driver.read(self, rows).await,
-                Ok(Next::Wait(bound)) => driver.wait(self, bound).await,
+                Ok(Next::Read(rows)) => self.read(&mut driver, rows).await,
+                Ok(Next::Wait(bound)) => self.wait(&mut driver, bound).await,
                 Ok(Next::Send(sending, answer)) => {
                     answers.push((self.attempts().id, answer));
-                    let then = driver.send(self, sending).await;
+                    let then = self.send(&mut driver, sending).await;
                     if !matches!(then, Then::Applied { .. }) {
                         answers.retain(|(id, _)| self.attempts().is_open(*id));
                     }
@@ -256,7 +277,7 @@ impl Attempt {
             let row = &mut self.rows[step.row];
             // The burn of a tombstone, or of a row with demanded values, needs the old values.
             if let Known::Row(known) = &row.known
-                && (!sending.is_transaction
+                && (sending.transact.is_none()
                     || !known.is_tombstone
                         && row.is_read_first
                         && !row.layout.demands_values()
@@ -266,84 +287,93 @@ impl Attempt {
             }
         }
     }
-}
 
-const NO_ANSWER: &str = "an earlier attempt was applied";
+    /// Learns a row as it was read or shown.
+    pub(super) fn learn(&mut self, row: usize, known: Known) {
+        let row = &mut self.rows[row];
+        let (table, key) = (&row.address.table, &row.address.key);
+        match &known {
+            Known::Row(seen) if row.remembers_items => self.row_cache.insert(table, key, seen, true),
+            Known::Absent | Known::Damaged(_) => self.row_cache.remove(table, key),
+            _ => {}
+        }
+        if !row.known.is_same(&known) {
+            row.refused.clear();
+        }
+        row.known = known;
+        row.is_fresh = true;
+    }
 
-impl Driver<'_> {
-    async fn read(&mut self, attempt: &mut Attempt, rows: Vec<usize>) -> Then {
-        if rows.is_empty() && !attempt.attempts().is_doubtful() {
+    async fn read(&mut self, driver: &mut Driver<'_>, rows: Vec<usize>) -> Then {
+        if rows.is_empty() && !self.attempts().is_doubtful() {
             return Then::Decide;
         }
-        attempt.change.read(rows, self.now());
-        let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, None)).await;
-        for (row, item) in std::mem::take(&mut self.shown) {
-            match Known::of(attempt.rows[row].layout, item) {
-                Ok(known) => attempt.learn(row, known),
+        self.change.read(rows, driver.now());
+        let told = driver.drive(&mut self.change, Work::Rows(&self.rows, None)).await;
+        for (row, item) in std::mem::take(&mut driver.shown) {
+            match Known::of(self.rows[row].layout, item) {
+                Ok(known) => self.learn(row, known),
                 Err(failure) if matches!(told, Told::Read) => return Then::Failed(failure),
                 Err(_) => {}
             }
         }
-        self.then(&told, None)
+        Then::of(driver, &told, None)
     }
 
-    async fn wait(&mut self, attempt: &mut Attempt, bound: Duration) -> Then {
-        attempt.change.wait(bound, self.now(), &mut || self.sender.rng.next_u64());
-        let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, None)).await;
-        self.then(&told, None)
+    async fn wait(&mut self, driver: &mut Driver<'_>, bound: Duration) -> Then {
+        self.change.wait(bound, driver.now(), &mut || driver.sender.rng.next_u64());
+        let told = driver.drive(&mut self.change, Work::Rows(&self.rows, None)).await;
+        Then::of(driver, &told, None)
     }
 
-    async fn send(&mut self, attempt: &mut Attempt, sending: Sending) -> Then {
-        let plan = plan(attempt, &sending);
-        // The burn of an open attempt comes first, and is decided on again.
-        if !attempt.is_transaction || !attempt.attempts().is_doubtful() {
-            attempt.let_go_of_written_rows(&sending);
+    fn plan(&self, sending: &Sending) -> Plan {
+        let lines_up_at = match &*sending.steps {
+            [step] if sending.contest == Contest::Line => step.line(),
+            _ => None,
+        };
+        Plan {
+            steps: sending.steps.iter().map(|step| step.judged(&self.rows)).collect(),
+            lines_up_at,
+            gives_way: sending.gives_way,
+            is_transaction: sending.transact.is_some(),
         }
-        attempt.change.attempt(plan, self.now(), &mut || self.sender.rng.next_u64());
-        let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, Some(&sending))).await;
+    }
+
+    async fn send(&mut self, driver: &mut Driver<'_>, sending: Sending) -> Then {
+        let plan = self.plan(&sending);
+        // The burn of an open attempt comes first, and is decided on again.
+        if !self.is_transaction() || !self.attempts().is_doubtful() {
+            self.let_go_of_written_rows(&sending);
+        }
+        self.change.attempt(plan, driver.now(), &mut || driver.sender.rng.next_u64());
+        let told = driver.drive(&mut self.change, Work::Rows(&self.rows, Some(&sending))).await;
         match told {
             Told::NotApplied { unseen, burned } => {
-                attempt.last = Some(Last { pending: None });
-                match self.learn_refusal(attempt, &sending, &unseen, burned) {
-                    Ok(unread) => self.read(attempt, unread).await,
+                self.last = Some(Last { pending: None });
+                match self.learn_refusal(driver, &sending, &unseen, burned) {
+                    Ok(unread) => self.read(driver, unread).await,
                     Err(failure) => Then::Failed(failure),
                 }
             }
             Told::GaveWay => {
-                attempt.last = Some(Last { pending: None });
-                self.read(attempt, sending.steps.iter().map(|step| step.row).collect()).await
+                self.last = Some(Last { pending: None });
+                self.read(driver, sending.steps.iter().map(|step| step.row).collect()).await
             }
             Told::Refused { pending } => {
-                attempt.last = Some(Last { pending: pending.map(|cause| self.source(cause)) });
-                attempt.rows[sending.steps[0].row].known = Known::Stored(self.shown_of(&sending));
+                self.last = Some(Last { pending: pending.map(|cause| driver.source(cause)) });
+                self.rows[sending.steps[0].row].known = Known::Stored(shown_of(driver, &sending));
                 Then::Decide
             }
             told => {
-                let shown = self.shown_of(&sending);
-                self.then(&told, shown)
+                let shown = shown_of(driver, &sending);
+                Then::of(driver, &told, shown)
             }
-        }
-    }
-
-    /// The row of a single step in the last answer.
-    fn shown_of(&mut self, sending: &Sending) -> Option<Attributes> {
-        let [_] = &*sending.steps else { return None };
-        let shown = std::mem::take(&mut self.shown).pop().map(|(_, item)| item);
-        shown.or_else(|| self.reasons.pop().map(super::send::Reason::into_item)).flatten()
-    }
-
-    fn then(&mut self, told: &Told, shown: Option<Attributes>) -> Then {
-        match told {
-            Told::Applied { id, at } => Then::Applied { id: *id, at: *at, shown },
-            Told::Earlier { id, at } => Then::Applied { id: *id, at: Some(*at), shown },
-            Told::Failed(fault) => Then::Failed(self.failure(*fault)),
-            _ => Then::Decide,
         }
     }
 
     /// The failure that is told. If time and reach are not its reason, burns the open attempts, so that nothing is applied.
-    async fn give_up(&mut self, attempt: &mut Attempt, failure: Failure) -> Failure {
-        if !attempt.attempts().is_doubtful() {
+    async fn give_up(&mut self, driver: &mut Driver<'_>, failure: Failure) -> Failure {
+        if !self.attempts().is_doubtful() {
             return failure;
         }
         let is_for_the_caller = matches!(
@@ -354,8 +384,8 @@ impl Driver<'_> {
                 | Failure::Rejected { .. }
         );
         if is_for_the_caller {
-            attempt.change.give_up(self.now(), &mut || self.sender.rng.next_u64());
-            let told = self.drive(&mut attempt.change, Work::Rows(&attempt.rows, None)).await;
+            self.change.give_up(driver.now(), &mut || driver.sender.rng.next_u64());
+            let told = driver.drive(&mut self.change, Work::Rows(&self.rows, None)).await;
             if matches!(told, Told::GivenUp { is_doubtful: false }) {
                 return failure;
             }
@@ -363,6 +393,15 @@ impl Driver<'_> {
         while_open(failure)
     }
 }
+
+/// The row of a single step in the last answer.
+fn shown_of(driver: &mut Driver<'_>, sending: &Sending) -> Option<Attributes> {
+    let [_] = &*sending.steps else { return None };
+    let shown = std::mem::take(&mut driver.shown).pop().map(|(_, item)| item);
+    shown.or_else(|| driver.reasons.pop().map(super::send::Reason::into_item)).flatten()
+}
+
+const NO_ANSWER: &str = "an earlier attempt was applied";
 
 /// The failure at the end of a change with open attempts: one of them may have been applied since its refusal. Only a
 /// lost lease proves the opposite, because no attempt is applied without it. A refused edit is told like the refusal of a
@@ -372,19 +411,6 @@ fn while_open(failure: Failure) -> Failure {
         Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
         Failure::OutcomeUnknown { .. } | Failure::Fenced | Failure::EditRefused { .. } => failure,
         other => Failure::OutcomeUnknown { source: other.into() },
-    }
-}
-
-fn plan(attempt: &Attempt, sending: &Sending) -> Plan {
-    let lines_up_at = match &*sending.steps {
-        [step] if sending.contest == Contest::Line => step.line(),
-        _ => None,
-    };
-    Plan {
-        steps: sending.steps.iter().map(|step| step.judged(&attempt.rows)).collect(),
-        lines_up_at,
-        gives_way: sending.gives_way,
-        is_transaction: sending.is_transaction,
     }
 }
 

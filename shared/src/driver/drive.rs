@@ -37,9 +37,14 @@ pub(crate) struct Driver<'a> {
     pub(super) shown: Vec<(usize, Option<Attributes>)>,
     pub(super) reasons: Vec<Reason>,
     page: Option<ReadRows>,
-    /// Whether it reads with `BatchGetItem` alone, also a single row.
-    reads_batches: bool,
+    /// How it reads many rows with one request. Then it reads a single row so, too.
+    reads_batches: Option<ReadBatch>,
 }
+
+// A program is as large as the requests that it may send. So those of many rows are named where a change of many rows
+// begins, and a program without such changes has none of them.
+pub(super) type ReadBatch = for<'s> fn(&'s Sender, Vec<Address>, Leave) -> Boxed<'s>;
+pub(crate) type Transact = for<'s> fn(&'s Sender, &'s [KnownRow], &'s [WriteStep], [u64; 2], Leave) -> Boxed<'s>;
 
 /// What the machine may ask for.
 #[derive(Clone, Copy)]
@@ -72,7 +77,7 @@ struct Flight<'s> {
 }
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(sender: &'a Sender, call: &'a Call, reads_batches: bool) -> Self {
+    pub(crate) fn new(sender: &'a Sender, call: &'a Call, reads_batches: Option<ReadBatch>) -> Self {
         Driver { sender, call, sources: Vec::new(), shown: Vec::new(), reasons: Vec::new(), page: None, reads_batches }
     }
 
@@ -159,17 +164,26 @@ impl<'a> Driver<'a> {
         let sender = self.sender;
         Some(match (work, what) {
             (Work::Page(read), _) => read(leave),
-            (work, What::Read(asked)) if !self.reads_batches => {
-                let Address { table, key } = work.address(*asked.first()?)?;
-                Box::pin(sender.read(table, key.clone(), leave))
-            }
-            (work, What::Read(asked)) => {
-                let asked = asked.iter().map(|&row| work.address(row).cloned()).collect::<Option<Vec<_>>>()?;
-                Box::pin(async move { sender.read_batch(&asked, leave).await })
-            }
-            (Work::Rows(rows, Some(sending)), What::Attempt { serve, token }) => {
-                attempt(sender, rows, sending, *serve, *token, leave)
-            }
+            (work, What::Read(asked)) => match self.reads_batches {
+                None => {
+                    let Address { table, key } = work.address(*asked.first()?)?;
+                    Box::pin(sender.read(table, key.clone(), leave))
+                }
+                Some(read) => {
+                    read(sender, asked.iter().map(|&row| work.address(row).cloned()).collect::<Option<_>>()?, leave)
+                }
+            },
+            (Work::Rows(rows, Some(sending)), What::Attempt { serve, token }) => match (token, &*sending.steps) {
+                (None, [step]) => {
+                    let KnownRow { address, layout, .. } = &rows[step.row];
+                    let mut write = step.write.clone();
+                    if let Some(ticket) = serve {
+                        write.serve(&layout.names, *ticket);
+                    }
+                    Box::pin(sender.write(&address.table, write, leave))
+                }
+                (token, steps) => sending.transact?(sender, rows, steps, token.unwrap_or_default(), leave),
+            },
             (Work::Rows(rows, _), What::Ticket { row, incarnation }) => {
                 let KnownRow { address, layout, .. } = &rows[*row];
                 let write = condition::take_ticket(address.key.clone(), &layout.names, *incarnation);
@@ -311,28 +325,19 @@ impl<'a> Driver<'a> {
 const VERSION_WENT_DOWN: &str = "its version went down";
 const NO_REASON: fencepost_core::Reason = fencepost_core::Reason::None;
 
-fn attempt<'s>(
+/// Sends these steps as a transaction, also a single one.
+pub(crate) fn transact<'s>(
     sender: &'s Sender,
     rows: &'s [KnownRow],
-    sending: &'s Sending,
-    serve: Option<u64>,
-    token: Option<[u64; 2]>,
+    steps: &'s [WriteStep],
+    [one, other]: [u64; 2],
     leave: Leave,
 ) -> Boxed<'s> {
-    if let (None, [step]) = (token, &*sending.steps) {
-        let KnownRow { address, layout, .. } = &rows[step.row];
-        let mut write = step.write.clone();
-        if let Some(ticket) = serve {
-            write.serve(&layout.names, ticket);
-        }
-        return Box::pin(sender.write(&address.table, write, leave));
-    }
     // Where versions may repeat, only this token keeps a copy from being applied again.
-    let keeps_token = sending.steps.iter().any(|step| rows[step.row].layout.demands_values());
+    let keeps_token = steps.iter().any(|step| rows[step.row].layout.demands_values());
     let mismatches = if keeps_token { 0 } else { leave.mismatches };
-    let [one, other] = token.unwrap_or_default();
     let token = format!("{one:016x}{other:016x}{mismatches:02}");
-    let steps = sending.steps.iter().map(|one| step(&rows[one.row].address.table, one.write.clone()));
+    let steps = steps.iter().map(|one| step(&rows[one.row].address.table, one.write.clone()));
     let steps = steps.collect::<Result<Vec<_>, _>>();
     Box::pin(async move {
         match steps {
@@ -340,6 +345,10 @@ fn attempt<'s>(
             Err(source) => (SendOutcome::Rejected(source), false),
         }
     })
+}
+
+pub(super) fn read_batch(sender: &Sender, rows: Vec<Address>, leave: Leave) -> Boxed<'_> {
+    Box::pin(async move { sender.read_batch(&rows, leave).await })
 }
 
 /// The tombstone that a burn leaves on a free key.
@@ -360,7 +369,7 @@ async fn read_all<'a: 'w, 'w>(driver: &mut Driver<'a>, rows: Vec<usize>, work: W
 
 /// Reads one row, strongly consistent, until it is answered or time is up.
 pub(crate) async fn read_one(sender: &Sender, call: &Call, row: Address) -> Result<Option<Attributes>, Failure> {
-    let mut driver = Driver::new(sender, call, false);
+    let mut driver = Driver::new(sender, call, None);
     read_all(&mut driver, vec![0], Work::Addresses(&[row])).await?;
     Ok(driver.shown.pop().and_then(|(_, item)| item))
 }
@@ -372,7 +381,7 @@ pub(crate) async fn read_rows(
     call: &Call,
     rows: &[Address],
 ) -> Result<Vec<Option<Attributes>>, Failure> {
-    let mut driver = Driver::new(sender, call, true);
+    let mut driver = Driver::new(sender, call, Some(read_batch));
     read_all(&mut driver, (0..rows.len()).collect(), Work::Addresses(rows)).await?;
     let mut found = vec![None; rows.len()];
     for (row, item) in driver.shown {
@@ -387,7 +396,7 @@ pub(crate) async fn read_page<'s>(
     call: &'s Call,
     page: &'s (dyn Fn(Leave) -> Boxed<'s> + Sync),
 ) -> Result<ReadRows, Failure> {
-    let mut driver = Driver::new(sender, call, false);
+    let mut driver = Driver::new(sender, call, None);
     read_all(&mut driver, vec![0], Work::Page(page)).await?;
     Ok(driver.page.unwrap_or_default())
 }

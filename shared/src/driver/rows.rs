@@ -1,12 +1,13 @@
 //! The rows of a change as they are known, and the steps of a decision about them.
 
+use super::drive::{Transact, transact};
 use super::send::{Address, Reason};
 use crate::error::Failure;
-use fencepost_core::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, TOKEN};
+use fencepost_core::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, Operation, TOKEN};
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
 use fencepost_core::format::row::{self, Row};
-use fencepost_core::{Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
+use fencepost_core::{Base, Incarnation, Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -160,6 +161,18 @@ impl WriteStep {
         fencepost_core::Step { row, role, rules: rows[row].layout.rules(), is_named_by_client }
     }
 
+    /// The row with a line in which the step may wait for its turn, if it leaves the row.
+    pub(super) fn line(&self) -> Option<(usize, Incarnation)> {
+        match (self.role.base(), &self.write.action) {
+            (Some(Base::Row { incarnation, .. }), Operation::Put { .. } | Operation::Update { .. })
+                if !incarnation.is_foreign() =>
+            {
+                Some((self.row, incarnation))
+            }
+            _ => None,
+        }
+    }
+
     pub(crate) fn has_anchor(&self) -> bool {
         self.edit.as_ref().is_some_and(|edit| edit.anchor.is_some())
     }
@@ -193,8 +206,8 @@ impl WriteStep {
 #[derive(Debug)]
 pub(crate) struct Sending {
     pub(crate) steps: Vec<WriteStep>,
-    /// Whether they are sent as a transaction. A single step is usually a write of its own, for half of the price.
-    pub(crate) is_transaction: bool,
+    /// How they are sent as a transaction, if they are. A single step is usually a write of its own, for half of the price.
+    pub(crate) transact: Option<Transact>,
     /// Whether another decision follows if `DynamoDB` rejects the attempt.
     pub(crate) gives_way: bool,
     /// What a refusal says of other writers.
@@ -217,7 +230,7 @@ impl Sending {
     pub(crate) fn alone(step: WriteStep, layout: &Layout) -> Self {
         Sending {
             steps: vec![step],
-            is_transaction: layout.demands_values(),
+            transact: layout.demands_values().then_some(transact as Transact),
             gives_way: false,
             contest: if layout.has_tickets() { Contest::Line } else { Contest::Race },
         }
@@ -226,6 +239,6 @@ impl Sending {
     /// One write that may be applied any number of times, and that its writer judges.
     pub(crate) fn repeating(write: ConditionalWrite) -> Self {
         let steps = vec![WriteStep::new(0, Role::Repeats, write)];
-        Sending { steps, is_transaction: false, gives_way: false, contest: Contest::None }
+        Sending { steps, transact: None, gives_way: false, contest: Contest::None }
     }
 }

@@ -6,7 +6,7 @@ use super::request::{Id, Ip, MAX_BODY, QueryString, Request};
 use super::response::Response;
 use super::validator::Validator;
 use crate::call::Call;
-use crate::retry::Deadline;
+use crate::deadline::Deadline;
 use axum::body::Body;
 use axum::extract::rejection::RawPathParamsRejection;
 use axum::extract::{FromRequest, FromRequestParts, MatchedPath, RawPathParams};

@@ -3,8 +3,8 @@
 use super::env;
 use crate::call::Call;
 use crate::clock::Clock;
+use crate::deadline::Deadline;
 use crate::error::Source;
-use crate::retry::Deadline;
 use lambda_runtime::Context;
 use std::time::{Duration, SystemTime};
 

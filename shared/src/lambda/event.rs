@@ -204,7 +204,7 @@ pub(super) fn to_event(parts: &http::response::Parts, body: Bytes) -> ApiGateway
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::retry::Deadline;
+    use crate::deadline::Deadline;
     use lambda_runtime::Context;
     use std::collections::BTreeSet;
     use std::time::Duration;

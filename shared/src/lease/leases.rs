@@ -3,6 +3,7 @@
 use super::row::{Acquired, Lease, LeaseHeld};
 use super::terms::LeaseTerms;
 use crate::call::Call;
+use crate::deadline::DualClockDeadline;
 use crate::driver::attempt::{Attempt, Done, refusing_row};
 use crate::driver::read_one;
 use crate::driver::rows::LEASES;
@@ -10,7 +11,6 @@ use crate::driver::send::{Address, Sender};
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
-use crate::retry::DualClockDeadline;
 use crate::store::Store;
 use crate::table::Key;
 use crate::table::handle::invalid;

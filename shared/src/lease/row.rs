@@ -1,8 +1,8 @@
 //! [`StoredLease`]: a lease in its table. [`Lease`]: a lease in the hands of its holder. The reasons of refusals.
 
 use crate::clock::Clock;
+use crate::deadline::DualClockDeadline;
 use crate::fencing_token::FencingToken;
-use crate::retry::DualClockDeadline;
 use crate::timestamp::{Timestamp, moment};
 use fencepost_core::lease::{LeaseVersion, StoredLease};
 use std::fmt;

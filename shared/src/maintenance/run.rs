@@ -3,10 +3,10 @@
 use super::explain::{Explanation, Kind, explain_in, kind_of};
 use super::write::{Found, Task, Written};
 use crate::call::Call;
+use crate::deadline::Deadline;
 use crate::driver::read_page;
 use crate::error::{Error, Failure, Source};
 use crate::listing::pages::Position;
-use crate::retry::Deadline;
 use crate::settings::Settings;
 use crate::store::Store;
 use fencepost_core::epoch_seconds;

@@ -2,11 +2,11 @@
 
 use super::explain::{Kind, kind_of};
 use crate::call::Call;
+use crate::deadline::Deadline;
 use crate::driver::attempt::{Applied, Attempt, Done, Next};
 use crate::driver::rows::Sending;
 use crate::driver::send::Address;
 use crate::error::Failure;
-use crate::retry::Deadline;
 use crate::store::Store;
 use fencepost_core::condition::{self, Commit, ConditionalWrite};
 use fencepost_core::epoch_seconds;

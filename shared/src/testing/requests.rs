@@ -89,7 +89,8 @@ impl Writer<'_> {
             (RowWrite::Delete, Some(row)) => prepare(Write::Delete(row.at, Some(row)))?,
             (RowWrite::Add(add), Some(row)) => prepare(Write::Edit(row.at, Some(row), &resolve(add)?))?,
             (RowWrite::Burn, Some(row)) => {
-                let sent = SentWrite::new(layout.rules(), self.id, None, Demand::of(layout, row).in_window().base());
+                let on = Demand::of(layout, row).in_window().base();
+                let sent = SentWrite { id: self.id, on, fence: None, rules: layout.rules() };
                 condition::burn(key, layout, &sent, self.burn, Some(row))
             }
             (RowWrite::Check, Some(row)) => condition::check_at(key, &Demand::of(layout, row)),

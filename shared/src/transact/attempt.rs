@@ -3,6 +3,7 @@
 use super::reads::{Item, invalid};
 use crate::driver::attempt::Attempt;
 use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, WriteStep};
+use crate::driver::transact;
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::table::{Record, Table};
@@ -63,7 +64,7 @@ impl Attempt {
             return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
         };
         steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(WriteStep::become_anchor);
-        Ok(Sending { steps, is_transaction: true, gives_way: false, contest: Contest::Race })
+        Ok(Sending { steps, transact: Some(transact), gives_way: false, contest: Contest::Race })
     }
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that

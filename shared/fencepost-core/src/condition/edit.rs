@@ -233,11 +233,11 @@ mod tests {
 
     #[test]
     fn a_burn_demands_the_window_of_its_write_from_the_row_that_was_seen_last() {
+        let sent = |on| SentWrite { id: WriteId::from_random(9), on, fence: None, rules: LAYOUT.rules() };
         let window = |window: u64, known: Option<&Row>| {
             let at = row(7, 5).at;
             let on = Base::Row { version: at.version, window, incarnation: at.incarnation };
-            let sent = SentWrite::new(LAYOUT.rules(), WriteId::from_random(9), None, on);
-            let values = burn(Attributes::new(), &LAYOUT, &sent, &[], known)?.values;
+            let values = burn(Attributes::new(), &LAYOUT, &sent(on), &[], known)?.values;
             let version = |name: &str| values[name].as_n()?.parse::<u64>().ok();
             Some((version(":first")?, version(":last")?))
         };
@@ -245,8 +245,6 @@ mod tests {
         assert_eq!(window(4, Some(&row(7, 6))), Some((6, 9)), "no copy was applied before it");
         assert_eq!(window(1, Some(&row(7, 5))), Some((5, 5)));
         assert_eq!([row(7, 4), row(8, 6)].map(|other| window(4, Some(&other))), [None, None], "another row");
-        let created =
-            SentWrite::new(LAYOUT.rules(), WriteId::from_random(9), None, Base::NoRow(Version::ABSENT.next()));
-        assert!(burn(Attributes::new(), &LAYOUT, &created, &[], None).is_none());
+        assert!(burn(Attributes::new(), &LAYOUT, &sent(Base::NoRow(Version::ABSENT.next())), &[], None).is_none());
     }
 }

@@ -1,7 +1,6 @@
 //! [`Guard`]: keeps a request that was signed too late from leaving, sees whether a request left, and keeps an answer that
 //! did not come whole from counting.
 
-use super::whole::{CHECKSUM, problem};
 use crate::clock::Clock;
 use aws_sdk_dynamodb::config::interceptors::{
     AfterDeserializationInterceptorContextRef, BeforeSerializationInterceptorContextRef,
@@ -107,11 +106,28 @@ impl Intercept for Guard {
     }
 }
 
+/// The header with the CRC-32 of the body. `DynamoDB` sends it with each answer, and some other engines do.
+const CHECKSUM: &str = "x-amz-crc32";
+
+/// Why an answer did not come whole.
+///
+/// The SDK reads a body without bytes as `{}`. For a write this would be a success, for a read "there is no item".
+/// `DynamoDB` never sends such a body. Nor does the SDK look at the checksum. So a body changed on its way would pass,
+/// as long as it is still JSON.
+fn problem(body: &[u8], checksum: Option<&str>) -> Option<&'static str> {
+    if body.is_empty() {
+        return Some("the answer has no body");
+    }
+    let fits = |said: &str| said.trim().parse() == Ok(crc32fast::hash(body));
+    checksum.is_some_and(|said| !fits(said)).then_some("the answer does not fit its checksum")
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::Sender;
     use super::super::classify::tests::{leave, sender_to};
     use super::super::outcome::SendOutcome;
+    use super::problem;
     #[cfg(feature = "lambda-without-tls")]
     use super::{super::sender::guarded, Guard, Intercept};
     use crate::clock::Clock;
@@ -199,6 +215,22 @@ mod tests {
                 };
                 assert_eq!(is_too_late(&*source), is_late, "{signed_by:?}: {source:?}");
             }
+        }
+    }
+
+    #[test]
+    fn a_body_without_bytes_and_one_that_does_not_fit_its_checksum_are_refused() {
+        // The CRC-32 of `123456789` is the check value of its definition.
+        for (body, checksum, is_whole) in [
+            ("123456789", Some("3421780262"), true),
+            ("123456789", None, true),
+            ("{}", Some(" 2745614147 "), true),
+            ("123456780", Some("3421780262"), false),
+            ("{}", Some("no number"), false),
+            ("", None, false),
+            ("", Some("0"), false),
+        ] {
+            assert_eq!(problem(body.as_bytes(), checksum).is_none(), is_whole, "{body} {checksum:?}");
         }
     }
 }

@@ -6,7 +6,6 @@ mod outcome;
 mod sender;
 mod transaction;
 mod values;
-mod whole;
 
 pub(crate) use classify::{depends_on_the_data, is_malformed_query, is_reason};
 #[cfg(feature = "lambda-without-tls")]

@@ -1,10 +1,8 @@
 //! The table of the models behaves like an engine under the requests of production.
 //!
 //! Random writers see random states of a row, present or past, and send random writes. Each request is built by the
-//! crate and sent to the embedded engine. Outcomes and rows must be those of the table in `src/table.rs`. `FENCEPOST_SEED=7` plays one
-//! seed again.
-#![expect(clippy::disallowed_methods, reason = "these tests send single requests of the crate, outside its loops")]
-#![expect(clippy::print_stdout, reason = "a random test prints its seed")]
+//! crate and sent to the embedded engine. Outcomes and rows must be those of the table in `dev/models/src/table.rs`.
+//! `FENCEPOST_SEED=7` plays one seed again.
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
@@ -44,11 +42,16 @@ impl LwwRecord for Host {
     const NAMED_BY: &'static str = "name";
 }
 
-/// Plays so many random rows, each with an engine of its own key. Prints the seed.
-async fn play(rows: u64, key: &'static str, row: impl AsyncFn(&Client, &str, &mut Rng) -> [usize; 2]) {
+/// Prints its seed.
+fn chance() -> Rng {
     let seed = asked(SEED).unwrap_or_else(|| fastrand::u64(0..1_000_000));
     println!("{SEED}={seed} plays this again");
-    let (engine, mut chance) = (Engine::embedded(&[(TABLE, key)]), Rng::with_seed(seed));
+    Rng::with_seed(seed)
+}
+
+/// Plays so many random rows, each with an engine of its own key.
+async fn play(rows: u64, key: &'static str, row: impl AsyncFn(&Client, &str, &mut Rng) -> [usize; 2]) {
+    let (engine, mut chance) = (Engine::embedded(&[(TABLE, key)]), chance());
     let client = engine.client();
     let mut outcomes = [0, 0];
     for number in 0..rows {
@@ -317,7 +320,7 @@ async fn an_instance_of_the_table_replaces_what_it_does_on_the_engine() {
 /// The front of instances is that of the crate, written a second time without its types.
 #[test]
 fn the_front_judges_a_refused_register_as_the_crate_does() {
-    let mut chance = Rng::with_seed(7);
+    let mut chance = chance();
     for _ in 0..1000 {
         let key = |chance: &mut Rng| (chance.u8(0..2), chance.bool().then_some('a'));
         let (mine, other, live, value) =

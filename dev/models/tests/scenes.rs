@@ -1,7 +1,4 @@
-//! Each small state space is visited as a whole, and holds. Each rule that is removed breaks the promise that it keeps. The
-//! table conforms with an engine.
-
-mod conformance;
+//! Each small state space is visited as a whole, and holds. Each rule that is removed breaks the promise that it keeps.
 
 use models::scenes::{MODELS, Named, check, removals, scenes};
 use std::collections::BTreeSet;

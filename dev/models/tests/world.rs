@@ -1,5 +1,4 @@
-//! Plays the machine in random worlds of the package `models`, where each act of callers, table, network and time may come
-//! next. `FENCEPOST_SEED=7` plays one seed again.
+//! Plays the machine in random worlds, where each act of callers, table, network and time may come next. `FENCEPOST_SEED=7` plays one seed again.
 
 use models::promises::EXAMPLES;
 use models::random;
