@@ -8,8 +8,8 @@ use crate::rows::Plain;
 use crate::running::now;
 use fencepost::AttributeValue;
 use fencepost::testing::{
-    AsKind, Base, Reason, Role, SentWrite, Verdict, WriteId, first_row, is_lease_lost, judge, judge_cancellation,
-    seen_row,
+    AsKind, Base, Reason, Role, SentWrite, TableRules, Verdict, WriteId, first_row, is_lease_lost, judge,
+    judge_cancellation, seen_row,
 };
 use fencepost::{Attributes, Incarnation, Version};
 use std::collections::HashMap;
@@ -94,11 +94,13 @@ fn role(input: &mut Input, ours: WriteId) -> Role {
         _ => Role::Writes(SentWrite {
             id: ours,
             on: base(input),
-            remembered: 16,
             fence: input.flag().then(|| input.number()),
-            rows_may_vanish: input.below(8) == 7,
-            versions_may_repeat: input.below(8) == 7,
-            values_may_end: input.below(8) == 7,
+            rules: TableRules {
+                remembered: 16,
+                rows_may_vanish: input.below(8) == 7,
+                versions_may_repeat: input.below(8) == 7,
+                values_may_end: input.below(8) == 7,
+            },
         }),
     }
 }

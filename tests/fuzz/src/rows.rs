@@ -6,7 +6,7 @@
 use crate::input::Input;
 use fencepost::maintenance::{Kind, explain};
 use fencepost::testing::{
-    AsKind, Base, ReadRow, SentWrite, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease,
+    AsKind, Base, ReadRow, SentWrite, TableRules, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease,
     read_mapping, read_row, seen_row,
 };
 use fencepost::{AttributeValue, Attributes, Failure, Names, Record, Settings, Timestamp};
@@ -195,15 +195,13 @@ fn check_write<T: Made>(before: &ReadRow<T>, after: &ReadRow<T>, value: &T, by: 
         assert_eq!(after.at.incarnation, before.at.incarnation);
     }
     let on = Base::Row { version: before.at.version, window: 1, incarnation: before.at.incarnation };
-    let sent = SentWrite {
-        id: by,
-        on,
+    let rules = TableRules {
         remembered: T::REMEMBERED,
-        fence: None,
         rows_may_vanish: false,
         versions_may_repeat: false,
         values_may_end: false,
     };
+    let sent = SentWrite { id: by, on, fence: None, rules };
     let seen = fencepost::testing::SeenRow {
         version: after.at.version,
         incarnation: after.at.incarnation,
