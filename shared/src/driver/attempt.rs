@@ -1,9 +1,9 @@
 //! [`Attempt`]: the rows that a decision sees, with its steps. [`Attempt::decided`]: the one loop of decisions.
 
-use super::drive::{Driver, ReadBatch, Work, read_batch};
+use super::drive::{Driver, Work};
 use super::row_cache::{RowCache, heap_of_attributes};
 use super::rows::{Contest, Known, KnownRow, Sending, WriteStep};
-use super::send::{Address, Sender};
+use super::send::{Address, ReadBatch, Sender};
 use crate::call::Call;
 use crate::error::{Failure, Source};
 use fencepost_core::condition::ConditionalWrite;
@@ -134,7 +134,7 @@ impl Attempt {
 
     /// A change of rows that are read and written together.
     pub(crate) fn of_many(rows: Vec<KnownRow>, sender: &Sender, call: &Call) -> Self {
-        Attempt::new(rows, Some(read_batch), sender, call)
+        Attempt::new(rows, Some(Sender::read_batch), sender, call)
     }
 
     /// A change of one row of which nothing is known yet, sent as a write of its own.

@@ -5,7 +5,8 @@
 
 use super::rows::{KnownRow, Sending, WriteStep};
 use super::send::{
-    Address, Ended, ReadRows, Reason, SendOutcome, Sender, Shown, depends_on_the_data, is_reason, name, send_span, step,
+    Address, Boxed, Ended, ReadBatch, ReadRows, Reason, SendOutcome, Sender, Shown, depends_on_the_data, is_reason,
+    name, send_span,
 };
 use crate::call::Call;
 use crate::error::{Failure, Source};
@@ -16,13 +17,11 @@ use fencepost_core::{
     Action, Answer, Cause, Change, Fault, Leave, Now, Outcome, Role, SendId, Terms, Told, What, WriteId,
 };
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::Poll;
 use tokio::time::sleep_until;
 use tracing::instrument::Instrument;
 use tracing::{Span, debug};
-
-type Boxed<'s> = Pin<Box<dyn Future<Output = Ended> + Send + 's>>;
 
 /// The most rows of one batch (`DynamoDB` quota).
 pub(crate) const MAX_ROWS: usize = 100;
@@ -40,11 +39,6 @@ pub(crate) struct Driver<'a> {
     /// How it reads many rows with one request. Then it reads a single row so, too.
     reads_batches: Option<ReadBatch>,
 }
-
-// A program is as large as the requests that it may send. So those of many rows are named where a change of many rows
-// begins, and a program without such changes has none of them.
-pub(super) type ReadBatch = for<'s> fn(&'s Sender, Vec<Address>, Leave) -> Boxed<'s>;
-pub(crate) type Transact = for<'s> fn(&'s Sender, &'s [KnownRow], &'s [WriteStep], [u64; 2], Leave) -> Boxed<'s>;
 
 /// What the machine may ask for.
 #[derive(Clone, Copy)]
@@ -325,32 +319,6 @@ impl<'a> Driver<'a> {
 const VERSION_WENT_DOWN: &str = "its version went down";
 const NO_REASON: fencepost_core::Reason = fencepost_core::Reason::None;
 
-/// Sends these steps as a transaction, also a single one.
-pub(crate) fn transact<'s>(
-    sender: &'s Sender,
-    rows: &'s [KnownRow],
-    steps: &'s [WriteStep],
-    [one, other]: [u64; 2],
-    leave: Leave,
-) -> Boxed<'s> {
-    // Where versions may repeat, only this token keeps a copy from being applied again.
-    let keeps_token = steps.iter().any(|step| rows[step.row].layout.demands_values());
-    let mismatches = if keeps_token { 0 } else { leave.mismatches };
-    let token = format!("{one:016x}{other:016x}{mismatches:02}");
-    let steps = steps.iter().map(|one| step(&rows[one.row].address.table, one.write.clone()));
-    let steps = steps.collect::<Result<Vec<_>, _>>();
-    Box::pin(async move {
-        match steps {
-            Ok(steps) => sender.transact(steps, token, leave).await,
-            Err(source) => (SendOutcome::Rejected(source), false),
-        }
-    })
-}
-
-pub(super) fn read_batch(sender: &Sender, rows: Vec<Address>, leave: Leave) -> Boxed<'_> {
-    Box::pin(async move { sender.read_batch(&rows, leave).await })
-}
-
 /// The tombstone that a burn leaves on a free key.
 fn tombstone(KnownRow { address, layout, retention, .. }: &KnownRow, what: &What) -> Option<Attributes> {
     let What::Burn { tombstone: Some((id, at)), .. } = what else { return None };
@@ -381,7 +349,7 @@ pub(crate) async fn read_rows(
     call: &Call,
     rows: &[Address],
 ) -> Result<Vec<Option<Attributes>>, Failure> {
-    let mut driver = Driver::new(sender, call, Some(read_batch));
+    let mut driver = Driver::new(sender, call, Some(Sender::read_batch));
     read_all(&mut driver, (0..rows.len()).collect(), Work::Addresses(rows)).await?;
     let mut found = vec![None; rows.len()];
     for (row, item) in driver.shown {

@@ -16,4 +16,4 @@ pub(crate) mod row_cache;
 pub(crate) mod rows;
 pub(crate) mod send;
 
-pub(crate) use drive::{MAX_ROWS, read_one, read_page, read_rows, transact};
+pub(crate) use drive::{MAX_ROWS, read_one, read_page, read_rows};

@@ -1,13 +1,12 @@
 //! The rows of a change as they are known, and the steps of a decision about them.
 
-use super::drive::{Transact, transact};
-use super::send::{Address, Reason};
+use super::send::{Address, Boxed, Reason, SendOutcome, Sender, step};
 use crate::error::Failure;
 use fencepost_core::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, Operation, TOKEN};
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
 use fencepost_core::format::row::{self, Row};
-use fencepost_core::{Base, Incarnation, Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
+use fencepost_core::{Base, Incarnation, Leave, Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -241,4 +240,29 @@ impl Sending {
         let steps = vec![WriteStep::new(0, Role::Repeats, write)];
         Sending { steps, transact: None, gives_way: false, contest: Contest::None }
     }
+}
+
+/// Sends steps as a transaction. Only what makes such a change names it, so a program without one does not contain the
+/// request.
+pub(crate) type Transact = for<'s> fn(&'s Sender, &'s [KnownRow], &'s [WriteStep], [u64; 2], Leave) -> Boxed<'s>;
+
+pub(crate) fn transact<'s>(
+    sender: &'s Sender,
+    rows: &'s [KnownRow],
+    steps: &'s [WriteStep],
+    [one, other]: [u64; 2],
+    leave: Leave,
+) -> Boxed<'s> {
+    // Where versions may repeat, only this token keeps a copy from being applied again.
+    let keeps_token = steps.iter().any(|step| rows[step.row].layout.demands_values());
+    let mismatches = if keeps_token { 0 } else { leave.mismatches };
+    let token = format!("{one:016x}{other:016x}{mismatches:02}");
+    let steps = steps.iter().map(|one| step(&rows[one.row].address.table, one.write.clone()));
+    let steps = steps.collect::<Result<Vec<_>, _>>();
+    Box::pin(async move {
+        match steps {
+            Ok(steps) => sender.transact(steps, token, leave).await,
+            Err(source) => (SendOutcome::Rejected(source), false),
+        }
+    })
 }

@@ -2,8 +2,7 @@
 
 use super::reads::{Item, invalid};
 use crate::driver::attempt::Attempt;
-use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, WriteStep};
-use crate::driver::transact;
+use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, WriteStep, transact};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
 use crate::table::{Record, Table};

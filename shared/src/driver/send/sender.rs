@@ -52,6 +52,12 @@ const FAR_AWAY: Duration = Duration::from_hours(30 * 365 * 24);
 /// How one send ended, and whether the service said anything.
 pub(crate) type Ended = (SendOutcome, bool);
 
+/// One send on its way.
+pub(crate) type Boxed<'s> = Pin<Box<dyn Future<Output = Ended> + Send + 's>>;
+
+/// [`Sender::read_batch`]. Only what reads many rows names it, so a program that does not never contains the request.
+pub(crate) type ReadBatch = for<'s> fn(&'s Sender, Vec<Address>, Leave) -> Boxed<'s>;
+
 #[derive(Clone, Debug)]
 pub(crate) struct PageRequest {
     pub table: String,
@@ -175,16 +181,18 @@ impl Sender {
     }
 
     /// Reads rows of several tables in one request, each strongly consistent. Returns them by position.
-    pub(crate) async fn read_batch(&self, rows: &[Address], leave: Leave) -> Ended {
-        record_request("BatchGetItem", None);
-        let request = match batch_of(rows) {
-            Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
-            Err(error) => return (SendOutcome::Rejected(error.into()), false),
-        };
-        let sent = Box::pin(request.send());
-        // The caller asks again for the missing rows.
-        let shown = |output| answered(rows, output).map(Shown::Rows);
-        self.ended(leave, sent, shown, |error| classify(error, Err)).await
+    pub(crate) fn read_batch(&self, rows: Vec<Address>, leave: Leave) -> Boxed<'_> {
+        Box::pin(async move {
+            record_request("BatchGetItem", None);
+            let request = match batch_of(&rows) {
+                Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
+                Err(error) => return (SendOutcome::Rejected(error.into()), false),
+            };
+            let sent = Box::pin(request.send());
+            // The caller asks again for the missing rows.
+            let shown = |output| answered(&rows, output).map(Shown::Rows);
+            self.ended(leave, sent, shown, |error| classify(error, Err)).await
+        })
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
