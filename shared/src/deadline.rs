@@ -25,7 +25,11 @@ impl Deadline {
     /// The time left. Zero after the deadline.
     #[must_use]
     pub fn remaining(self) -> Duration {
-        self.0.saturating_duration_since(Instant::now())
+        self.remaining_at(Instant::now())
+    }
+
+    pub(crate) fn remaining_at(self, now: Instant) -> Duration {
+        self.0.saturating_duration_since(now)
     }
 }
 

@@ -117,7 +117,7 @@ impl Attempt {
     fn new(rows: Vec<KnownRow>, reads_batches: Option<ReadBatch>, sender: &Sender, call: &Call) -> Self {
         let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
         let terms = Terms { policy: sender.policy, relies_on_token };
-        let now = sender.now(call.deadline().remaining());
+        let now = sender.now(call.deadline());
         Attempt {
             rows,
             now: SystemTime::UNIX_EPOCH,

@@ -76,7 +76,7 @@ impl<'a> Driver<'a> {
     }
 
     pub(crate) fn now(&self) -> Now {
-        self.sender.now(self.call.deadline().remaining())
+        self.sender.now(self.call.deadline())
     }
 
     /// Drives the change until it tells something. All sends in flight are dropped then.

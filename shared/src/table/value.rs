@@ -1,8 +1,8 @@
 //! A value as attributes, and back, with serde.
 
 use crate::error::Source;
-use fencepost_core::Attributes;
 use fencepost_core::format::value::settle_all;
+use fencepost_core::{AttributeValue, Attributes};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -15,17 +15,20 @@ pub(super) fn encode(value: &impl Serialize) -> Result<Attributes, Source> {
             Err(error) => error.to_string().into(),
         }
     };
-    let mut attributes = serde_dynamo::to_item(value).map_err(named)?;
+    let mut attributes = match serde_dynamo::to_attribute_value(value).map_err(named)? {
+        AttributeValue::M(attributes) => attributes,
+        // It fails, and says why.
+        _ => serde_dynamo::to_item(value).map_err(named)?,
+    };
     settle_all(None, &mut attributes)?;
     Ok(attributes)
 }
 
 /// Decodes a value with serde.
 pub(super) fn decode<T: DeserializeOwned>(attributes: impl Fn() -> Attributes) -> Result<T, Source> {
-    serde_dynamo::from_item(attributes()).map_err(|error| {
+    serde_dynamo::from_attribute_value(AttributeValue::M(attributes())).map_err(|error| {
         // Again, to name the value that does not decode.
-        let item = serde_dynamo::AttributeValue::M(serde_dynamo::Item::from(attributes()).into());
-        let deserializer = serde_dynamo::Deserializer::from_attribute_value(item);
+        let deserializer = serde_dynamo::Deserializer::from_attribute_value(AttributeValue::M(attributes()));
         match serde_path_to_error::deserialize::<_, T>(deserializer) {
             Ok(_) => error.into(),
             Err(error) => error.to_string().into(),

@@ -247,4 +247,45 @@ mod tests {
             assert_eq!(number.to_whole(), whole.map(|(floor, _)| floor), "{text}");
         }
     }
+
+    /// Most stored numbers are in this form, and are not parsed.
+    #[test]
+    fn a_number_is_plain_if_it_is_its_own_text_without_an_exponent() {
+        let (longest, nines) = ("9".repeat(37), "0.".to_owned() + &"9".repeat(37));
+        for text in ["0", "7", "-7", "10", "-10.5", "0.1", "-0.001", "10.01", &longest, &nines] {
+            assert!(is_plain(text), "{text}");
+        }
+        for text in
+            ["", "-", "-0", "+1", "01", "-01", "00", "1.0", "1.", ".5", "-.5", "0.0", "1.50", "1e1", "a", "1.a", "1a"]
+        {
+            assert!(!is_plain(text), "{text}");
+        }
+        assert!(
+            !is_plain(&format!("1{longest}")) && !is_plain(&format!("{longest}.1")) && !is_plain(&format!("{nines}9"))
+        );
+    }
+
+    #[test]
+    fn a_number_has_one_text_and_what_is_none_is_refused() {
+        let (large, small) = (format!("1{}", "0".repeat(37)), format!("0.{}1", "0".repeat(37)));
+        for (text, one) in [
+            ("-007.50", "-7.5"),
+            ("1E+2", "100"),
+            ("-0e9", "0"),
+            ("1e37", &large),
+            ("1e38", "1e+38"),
+            ("1e-38", &small),
+            ("12e-39", "1.2e-38"),
+            ("-125e38", "-1.25e+40"),
+        ] {
+            assert_eq!(Digits::parse(text).expect("a number").to_string(), one, "{text}");
+        }
+        for text in ["", ".", "-", "1.2.3", "1e", "1e+", "1ex", "e1", "1e1.5", "NaN", "--1", "1 "] {
+            assert_eq!(Digits::parse(text), Err(MALFORMED), "{text}");
+        }
+        for text in ["1e126", "1e-131", "1e99999999999999999999", &"1".repeat(39)] {
+            assert_eq!(Digits::parse(text), Err(OUT_OF_RANGE), "{text}");
+        }
+        assert_eq!(MALFORMED.to_string(), "not a number");
+    }
 }

@@ -10,6 +10,7 @@ use super::outcome::{SendOutcome, Shown, no_answer, record_request};
 use super::transaction::{Address, answered, batch_of, classify_transact_write_items};
 use super::values::{Item, from_sdk, return_value, to_sdk};
 use crate::clock::{Clock, Rng};
+use crate::deadline::Deadline;
 use crate::driver::row_cache::RowCache;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
@@ -93,9 +94,11 @@ impl Sender {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The time by both clocks, with this time left.
-    pub(crate) fn now(&self, left: Duration) -> Now {
-        Now { at: self.began.elapsed(), wall: self.clock.now(), left }
+    /// The time by both clocks, and the time left.
+    pub(crate) fn now(&self, deadline: Deadline) -> Now {
+        let now = Instant::now();
+        let left = deadline.remaining_at(now);
+        Now { at: now.saturating_duration_since(self.began), wall: self.clock.now(), left }
     }
 
     /// The moment at this time of a change.
