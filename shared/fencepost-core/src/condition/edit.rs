@@ -247,4 +247,25 @@ mod tests {
         assert_eq!([row(7, 4), row(8, 6)].map(|other| window(4, Some(&other))), [None, None], "another row");
         assert!(burn(Attributes::new(), &LAYOUT, &sent(Base::NoRow(Version::ABSENT.next())), &[], None).is_none());
     }
+
+    #[test]
+    fn new_values_are_no_condition_of_an_edit_unless_they_have_to_differ() {
+        let all = Clauses {
+            numbers: vec![AddedNumber {
+                path: vec!["n".to_owned()],
+                by: "1".into(),
+                low: "0".into(),
+                high: "9".into(),
+            }],
+            set: vec![(vec!["a".to_owned()], number(1))],
+            remove: vec![vec!["b".to_owned()]],
+            stamps: vec![("at".to_owned(), number(2))],
+            demands: vec![(vec!["c".to_owned()], Demanded::There)],
+            is_to_change: true,
+        };
+        assert_eq!(all.conditions(), Clauses { stamps: Vec::new(), ..all.clone() });
+        let any = Clauses { is_to_change: false, ..all.clone() };
+        let conditions = Clauses { set: Vec::new(), remove: Vec::new(), stamps: Vec::new(), ..any.clone() };
+        assert_eq!(any.conditions(), conditions);
+    }
 }

@@ -208,4 +208,20 @@ mod tests {
         let Operation::Put { item } = create.action else { panic!("a put") };
         assert_eq!(item["_fence"], number(7));
     }
+
+    #[test]
+    fn an_applied_update_shows_the_new_row_that_a_put_holds_already() {
+        let [item, shown] = ["a", "b"].map(|name| Attributes::from([(name.to_owned(), number(1))]));
+        let key = Attributes::new;
+        for (action, returning, row) in [
+            (Operation::Put { item: item.clone() }, None, Some(&item)),
+            (Operation::Update { key: key(), expression: String::new() }, Some(Returned::AllNew), Some(&shown)),
+            (Operation::Delete { key: key() }, None, None),
+            (Operation::Check { key: key() }, None, None),
+        ] {
+            let mut write = write(action, IS_ABSENT);
+            write.show_new_row();
+            assert_eq!((write.returning, write.new_row(Some(shown.clone())).as_ref()), (returning, row));
+        }
+    }
 }

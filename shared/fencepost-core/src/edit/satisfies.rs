@@ -453,4 +453,30 @@ mod tests {
         resolve(Edit::add("n", half, ..).bands("state", "n", low)).expect_err("bands of a decimal");
         assert_eq!(resolve(Edit::set(["state", "x"], &1)), Ok(()));
     }
+
+    #[test]
+    fn an_edit_knows_the_state_it_was_given_and_demands_a_difference_only_if_it_adds_nothing() {
+        let version = crate::Version::new(3).expect("small");
+        let at = ItemVersion { version, incarnation: crate::Incarnation::from_bytes([7; 8]) };
+        let set = Edit::set("state", &"done").only_if_changed();
+        assert_eq!((set.clone().seen(at).seen_at(), set.seen_at()), (Some(at), None));
+        assert!(set.resolve(LAYOUT, None).expect("valid").is_to_change);
+        assert!(!set.and_add("n", 1, ..).resolve(LAYOUT, None).expect("valid").is_to_change);
+    }
+
+    #[test]
+    fn numbers_in_two_notations_are_equal_and_other_values_of_one_kind_only_if_they_are_the_same() {
+        let n = |text: &str| AttributeValue::N(text.to_owned());
+        let s = |text: &str| AttributeValue::S(text.to_owned());
+        for (one, other, equal) in [
+            (n("100"), n("1e2"), Some(true)),
+            (n("100"), n("101"), Some(false)),
+            (n("1.5"), n("1.50"), None),
+            (s("a"), s("b"), Some(false)),
+            (s("1"), n("1"), Some(false)),
+            (AttributeValue::L(vec![n("1")]), AttributeValue::L(vec![n("2")]), None),
+        ] {
+            assert_eq!(is_equal(&one, &other), equal, "{one:?} {other:?}");
+        }
+    }
 }

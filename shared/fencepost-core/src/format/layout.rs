@@ -283,4 +283,27 @@ mod tests {
             assert!(reason.contains(complaint), "{reason}");
         }
     }
+
+    #[test]
+    fn the_rules_of_a_table_follow_from_its_settings() {
+        let with = |others, deletes, regions| Settings::of(others, deletes, regions);
+        use OtherWriters::{Any, Nobody, Versioned};
+        for (settings, vanish, repeat, tickets) in [
+            (with(Nobody, Deletes::Expire, Regions::One), false, false, true),
+            (with(Nobody, Deletes::Remove, Regions::One), true, false, true),
+            (with(Nobody, Deletes::Keep, Regions::Strong), false, false, false),
+            (with(Versioned, Deletes::Sweep, Regions::One), true, false, false),
+            (with(Any, Deletes::Sweep, Regions::One), true, true, false),
+        ] {
+            let rules = Layout { settings, ..Layout::of_key("id") }.rules();
+            assert_eq!((rules.rows_may_vanish, rules.versions_may_repeat), (vanish, repeat), "{settings:?}");
+            assert_eq!(settings.has_tickets(), tickets, "{settings:?}");
+        }
+        let ends = |expires_at, keeps_ends| {
+            let settings = Settings { keeps_ends, ..Settings::own() };
+            Layout { expires_at, settings, ..Layout::of_key("id") }.rules().values_may_end
+        };
+        assert!(ends(Some("a"), false) && !ends(Some("a"), true) && !ends(None, false));
+        assert_eq!(Layout::of_key("id").window, 1);
+    }
 }

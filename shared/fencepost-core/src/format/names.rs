@@ -106,3 +106,14 @@ impl Default for Names {
         Names::DEFAULT
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_attribute_can_be_renamed() {
+        let renamed = Names::DEFAULT.version("a").incarnation("b").writes("c").purge_at("d").buried("e");
+        assert_eq!(renamed.fence("f").given("g").served("h").all(), ["a", "b", "c", "d", "e", "f", "g", "h"]);
+    }
+}

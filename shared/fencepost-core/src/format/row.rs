@@ -367,4 +367,56 @@ mod tests {
         }
         assert!(check_size(405_505, 405_505).is_ok() && check_size(405_506, 405_505).is_err());
     }
+
+    #[test]
+    fn a_row_that_cannot_be_read_says_which_attribute_is_wrong() {
+        let id = WriteId::from_bytes([7; 8]);
+        let text = AttributeValue::S("x".to_owned());
+        let with = |name: &str, value: Option<AttributeValue>| {
+            let mut attributes = first_attributes(&SHARED, id);
+            attributes.insert("id".to_owned(), AttributeValue::S("k".to_owned()));
+            match value {
+                Some(value) => attributes.insert(name.to_owned(), value),
+                None => attributes.remove(name),
+            };
+            attributes
+        };
+        let foreign = |name: &str, value| Attributes::from([(name.to_owned(), value)]);
+        for (attributes, reason) in [
+            (with("_version", Some(text.clone())), "_version is not a whole number"),
+            (with("_version", Some(number(1 << 53))), "_version is not a whole number"),
+            (with("_version", Some(number(0))), "it has _incarnation but no _version of 1 or more"),
+            (with("_version", None), "it has _incarnation but no _version of 1 or more"),
+            (with("_incarnation", Some(bytes(&[1]))), "_incarnation does not have 8 bytes"),
+            (with("_incarnation", None), "it has _writes but no _incarnation"),
+            (with("_writes", None), "it has _incarnation but no _writes"),
+            (with("_writes", Some(text.clone())), "_writes is malformed"),
+            (with("_fence", Some(text.clone())), "_fence is malformed"),
+            (with("_purgeAt", Some(text.clone())), "_purgeAt is malformed"),
+            (foreign("_version", text.clone()), "_version is not a whole number"),
+            (foreign("_writes", AttributeValue::M(HashMap::new())), "it has _writes but no _incarnation"),
+        ] {
+            let failure = Row::read(&SHARED, attributes).expect_err(reason).to_string();
+            assert!(failure.contains(reason) && failure.contains("(the row with the key "), "{reason}: {failure}");
+        }
+    }
+
+    #[test]
+    fn a_row_ends_as_a_tombstone_or_with_its_value_and_refuses_an_older_token() {
+        let layout = Layout { attributes: &["a"], expires_at: Some("a"), ..Layout::of_key("id") };
+        let own = |more: &[(&str, u64)]| {
+            let mut attributes = first_attributes(&layout, WriteId::from_bytes([7; 8]));
+            attributes.extend(more.iter().map(|(name, value)| ((*name).to_owned(), number(*value))));
+            attributes
+        };
+        for (more, purge_at, ends_at) in
+            [(&[][..], None, None), (&[("a", 5)], None, Some(5)), (&[("a", 5), ("_purgeAt", 9)], Some(9), Some(9))]
+        {
+            let (row, seen) = (Row::read(&layout, own(more)).expect("a row"), seen(&layout, &own(more)));
+            assert_eq!((row.purge_at, seen.expect("a row").ends_at), (purge_at, ends_at), "{more:?}");
+        }
+        let row = Row::read(&layout, own(&[("_fence", 7)])).expect("a row");
+        assert_eq!([6, 7, 8].map(|token| row.check_fence(Some(token)).is_ok()), [false, true, true]);
+        assert!(row.check_fence(None).is_ok());
+    }
 }

@@ -224,4 +224,82 @@ mod tests {
             }
         }
     }
+
+    fn number(text: &str) -> AttributeValue {
+        N(text.to_owned())
+    }
+
+    #[test]
+    fn what_a_table_cannot_keep_is_refused_by_its_path_and_the_rest_gets_its_one_text() {
+        let map = |name: &str, value| M([(name.to_owned(), value)].into());
+        let lists = |lists: usize| (0..lists).fold(number("1"), |value, _| L(vec![value]));
+        let texts = |members: &[&str]| members.iter().map(|&member| member.to_owned()).collect::<Vec<_>>();
+        let private = map(PRIVATE_NUMBER, S("1.50".to_owned()));
+        for (mut value, settled) in [
+            (number("1.50"), Ok(number("1.5"))),
+            (map("b", L(vec![Null(true), number("1e2")])), Ok(map("b", L(vec![Null(true), number("100")])))),
+            (Ns(texts(&["1.0", "2"])), Ok(Ns(texts(&["1", "2"])))),
+            (private.clone(), Ok(number("1.5"))),
+            (L(vec![private]), Ok(L(vec![number("1.5")]))),
+            (Ss(texts(&["x", "y"])), Ok(Ss(texts(&["x", "y"])))),
+            (lists(31), Ok(lists(31))),
+            (lists(32), Err("a value has at most 32 levels")),
+            (number("NaN"), Err(r#"a: "NaN": not a number"#)),
+            (map("b", number("inf")), Err(r#"a.b: "inf": not a number"#)),
+            (L(vec![number("1"), number("")]), Err(r#"a.1: "": not a number"#)),
+            (Ss(vec![]), Err("a: DynamoDB stores no empty set")),
+            (map("b", Ns(vec![])), Err("a.b: DynamoDB stores no empty set")),
+            (Ss(texts(&["x", "x"])), Err("a: a member of a set is there twice")),
+            (Ns(texts(&["1", "1.0"])), Err("a: a member of a set is there twice")),
+            (Bs(vec![vec![1], vec![1]]), Err("a: a member of a set is there twice")),
+            (map("", number("1")), Err("a: a member of a map has an empty name")),
+            (Null(false), Err("a: a value of a kind that DynamoDB does not store")),
+        ] {
+            match (settle(&["a"], &mut value), settled) {
+                (Ok(()), Ok(settled)) => assert_eq!(value, settled),
+                (Err(said), Err(reason)) => assert!(said.contains(reason), "{value:?}: {said}"),
+                (said, _) => panic!("{value:?}: {said:?}"),
+            }
+        }
+        assert!(settle(&["a", ""], &mut number("1")).is_err());
+    }
+
+    #[test]
+    fn the_end_of_a_value_is_in_epoch_seconds_and_no_other_attribute_is_looked_at() {
+        let check = |name: &str, value| settle_all(Some("ends"), [(&name.to_owned(), &mut { value })]);
+        for end in [number("0"), number("253402300799"), Null(true)] {
+            assert_eq!(check("ends", end), Ok(()));
+        }
+        for end in [number("253402300800"), number("-1"), number("1.5"), S("1".to_owned())] {
+            assert!(check("ends", end.clone()).is_err_and(|said| said.starts_with("ends: the end")), "{end:?}");
+            assert_eq!(check("other", end), Ok(()));
+        }
+    }
+
+    #[test]
+    fn a_list_takes_the_kind_of_the_stored_set_and_an_equal_set_its_order() {
+        let (stored, texts) = (Ss(vec!["x".to_owned(), "y".to_owned()]), |text: &str| S(text.to_owned()));
+        let (bytes, numbers) = (Bs(vec![vec![1]]), Ns(vec!["1".to_owned()]));
+        for (stored, mut new, kept) in [
+            (&stored, L(vec![texts("y"), texts("x")]), Some(stored.clone())),
+            (&stored, L(vec![texts("z")]), Some(Ss(vec!["z".to_owned()]))),
+            (&numbers, L(vec![number("2")]), Some(Ns(vec!["2".to_owned()]))),
+            (&bytes, L(vec![B(vec![2])]), Some(Bs(vec![vec![2]]))),
+            (&stored, Null(true), Some(Null(true))),
+            (&texts("x"), L(vec![]), Some(L(vec![]))),
+            (&stored, L(vec![]), None),
+            (&stored, L(vec![texts("x"), number("1")]), None),
+            (&numbers, L(vec![texts("x")]), None),
+            (&bytes, L(vec![number("1")]), None),
+        ] {
+            assert_eq!(keep_sets("a", stored, &mut new).is_ok(), kept.is_some(), "{stored:?} {new:?}");
+            kept.into_iter().for_each(|kept| assert_eq!(new, kept));
+        }
+        let row = Attributes::from([("a".to_owned(), stored)]);
+        let mut change = Diff::between(&row, Attributes::from([("a".to_owned(), L(vec![texts("y"), texts("x")]))]));
+        keep_all_sets(&row, &mut change).expect("a set");
+        assert!(change.set.is_empty(), "an equal set is no change");
+        change.set.insert("a".to_owned(), L(vec![]));
+        keep_all_sets(&row, &mut change).expect_err("an empty set");
+    }
 }
