@@ -287,13 +287,12 @@ mod tests {
     #[test]
     fn the_rules_of_a_table_follow_from_its_settings() {
         let with = |others, deletes, regions| Settings::of(others, deletes, regions);
-        use OtherWriters::{Any, Nobody, Versioned};
         for (settings, vanish, repeat, tickets) in [
-            (with(Nobody, Deletes::Expire, Regions::One), false, false, true),
-            (with(Nobody, Deletes::Remove, Regions::One), true, false, true),
-            (with(Nobody, Deletes::Keep, Regions::Strong), false, false, false),
-            (with(Versioned, Deletes::Sweep, Regions::One), true, false, false),
-            (with(Any, Deletes::Sweep, Regions::One), true, true, false),
+            (with(OtherWriters::Nobody, Deletes::Expire, Regions::One), false, false, true),
+            (with(OtherWriters::Nobody, Deletes::Remove, Regions::One), true, false, true),
+            (with(OtherWriters::Nobody, Deletes::Keep, Regions::Strong), false, false, false),
+            (with(OtherWriters::Versioned, Deletes::Sweep, Regions::One), true, false, false),
+            (with(OtherWriters::Any, Deletes::Sweep, Regions::One), true, true, false),
         ] {
             let rules = Layout { settings, ..Layout::of_key("id") }.rules();
             assert_eq!((rules.rows_may_vanish, rules.versions_may_repeat), (vanish, repeat), "{settings:?}");
