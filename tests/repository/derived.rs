@@ -6,6 +6,7 @@ use functions::function::{Event, Function, Variable};
 use functions::operation::IdempotencyKey;
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::sync::Mutex;
 
 /// Writes the parts that differ, if it is set.
@@ -30,6 +31,7 @@ pub fn compare(file: &str, part: &str, derived: &str, found: &mut Complaints) {
     }
     if std::env::var_os(WRITE).is_some() {
         std::fs::write(root().join(file), [&text[..begin], derived, &text[end..]].concat()).expect("a file");
+        let _ = std::io::stderr().write_fmt(format_args!("wrote {file}: {part}\n")); // also of a test that passes
     } else {
         found.push(format!(
             "{file}: the part `{part}` is not what the functions say; \
