@@ -176,7 +176,8 @@ impl<'a> Driver<'a> {
                     }
                     Box::pin(sender.write(&address.table, write, leave))
                 }
-                (token, steps) => sending.transact?(sender, rows, steps, token.unwrap_or_default(), leave),
+                (Some(token), steps) => sending.transact?(sender, rows, steps, *token, leave),
+                (None, _) => return None,
             },
             (Work::Rows(rows, _), What::Ticket { row, incarnation }) => {
                 let KnownRow { address, layout, .. } = &rows[*row];
