@@ -68,19 +68,8 @@ async fn a_malformed_message_comes_again_and_its_field_is_named_without_a_reques
     let long = format!("{}{}", " ".repeat(512 * 1024), task(IP, T1, None));
     for (body, code, field) in [
         ("{", "invalid_json", ""),
-        ("null", "invalid_type", ""),
         (&long, "too_large", ""),
-        (
-            r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:00:00Z","hostIp":"192.0.2.2"}"#,
-            "duplicate_name",
-            "/hostIp",
-        ),
-        (r#"{"creationTimestamp":"2026-03-07T10:00:00Z"}"#, "missing_field", "/hostIp"),
-        (r#"{"hostIp":1,"creationTimestamp":"2026-03-07T10:00:00Z"}"#, "invalid_type", "/hostIp"),
         (r#"{"hostIp":"192.0.2.010","creationTimestamp":"2026-03-07T10:00:00Z"}"#, "invalid_ip", "/hostIp"),
-        (r#"{"hostIp":"192.0.2.1"}"#, "missing_field", "/creationTimestamp"),
-        (r#"{"hostIp":"192.0.2.1","creationTimestamp":1}"#, "invalid_type", "/creationTimestamp"),
-        (r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07"}"#, "invalid_timestamp", "/creationTimestamp"),
         (
             r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T11:05:00.001Z"}"#,
             "timestamp_in_future",

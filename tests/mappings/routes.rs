@@ -29,7 +29,9 @@ async fn a_registration_is_created_and_then_the_same_again_and_shown() {
     assert_eq!(created.header("location"), Some("/mappings/192.0.2.10"));
     assert!(created.etag().starts_with(&format!("\"{T1_MS}.")), "{created:?}");
     assert_eq!(world.row(IP), live(IP, "i-a", T1_MS));
+    world.engine.take_log();
     let again = world.register(IP, "i-a", T1).await;
+    assert_eq!(world.engine.take_counts(), (0, 1));
     assert_eq!((again.shown(200), again.etag(), again.header("location")), (mapping.clone(), created.etag(), None));
     let shown = world.get(IP).await;
     assert_eq!((shown.shown(200), shown.etag()), (mapping, created.etag()));
@@ -57,7 +59,9 @@ async fn the_same_instance_in_another_cell_is_refused_and_the_first_cell_stays()
     let world = World::new();
     world.stands(IP, "i-a", T1).await;
     let elsewhere = json!({"cellId": "cell-2", "instanceId": "i-a", "creationTimestamp": T1}).to_string();
+    world.engine.take_log();
     let differs = world.send(&registration(IP, "i-a", T1).text(&elsewhere)).await;
+    assert_eq!(world.engine.take_counts(), (0, 1));
     assert_eq!(differs.says(409, "mapping_differs")["cellId"], "cell-1");
     differs.check_problem();
     assert_eq!(world.row(IP), live(IP, "i-a", T1_MS));
@@ -142,6 +146,7 @@ async fn the_newest_instance_wins_and_a_delete_covers_all_that_is_not_newer() {
         let (world, mut shown) = (World::new(), None);
         for step in story {
             let before = world.row(IP);
+            world.engine.take_log();
             let is_refused = match step {
                 Put(instance, at, Ok(())) => {
                     world.stands(IP, instance, at).await;
@@ -158,6 +163,7 @@ async fn the_newest_instance_wins_and_a_delete_covers_all_that_is_not_newer() {
                     *outcome == "superseded"
                 }
             };
+            assert_eq!(world.engine.take_counts(), (0, 1), "one write and no read");
             assert_eq!(world.instance(IP).await, shown);
             assert!(!is_refused || world.row(IP) == before);
         }
