@@ -4,7 +4,6 @@ use super::world::Trouble::Throttled;
 use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, task};
 use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
 use crate::harness::events::load;
-use crate::harness::functions::MAPPINGS;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Value, json};
@@ -250,16 +249,17 @@ async fn a_batch_without_time_is_reported_whole_and_nothing_is_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn a_table_that_never_answers_lets_all_come_again_before_the_deadline() {
-    let world = World::new();
-    let (ips, batch) = tasks_for(10);
-    let lost = world.reached_by(&client_in_trouble(&world.engine, |_, _| Some(Trouble::AnswerLost)));
-    let began = Instant::now();
-    let allowed = Duration::from_secs(10);
-    assert_eq!(lost.batch_within(allowed, &batch).await.len(), ips.len());
-    assert!(began.elapsed() < allowed);
-    assert!(world.batch(&batch).await.is_empty());
-    let rows = ips.iter().filter(|ip| world.engine.row(MAPPINGS, "hostIp", ip).is_object()).count();
-    assert_eq!(rows, ips.len());
+    for trouble in [Trouble::AnswerLost, Trouble::Lost] {
+        let world = World::new();
+        let (ips, batch) = tasks_for(10);
+        let lost = world.reached_by(&client_in_trouble(&world.engine, move |_, _| Some(trouble)));
+        let (began, allowed) = (Instant::now(), Duration::from_secs(10));
+        assert_eq!(lost.batch_within(allowed, &batch).await.len(), ips.len(), "{trouble:?}");
+        assert!(began.elapsed() < allowed);
+        assert!(world.batch(&batch).await.is_empty());
+        let rows = ips.iter().filter(|ip| world.row(ip).is_object()).count();
+        assert_eq!(rows, ips.len());
+    }
 }
 
 #[tokio::test]

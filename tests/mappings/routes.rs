@@ -2,8 +2,7 @@
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
 use super::world::{
-    DAY_MS, IP, START_MS, T1, T1_MS, T2, T3, Trouble, World, batch_of, client_in_trouble, deletion, look_up,
-    registration, task,
+    DAY_MS, IP, START_MS, T1, T1_MS, T2, T3, Trouble, World, client_in_trouble, deletion, look_up, registration,
 };
 use crate::harness::clients::client_whose;
 use serde_json::{Value, json};
@@ -320,17 +319,4 @@ async fn a_lost_registration_that_is_refused_by_a_tombstone_about_to_be_purged_s
     }
     let world = World::new();
     world.overtaken(dying_tombstone(30 * DAY_MS), false).register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_message_whose_outcome_is_unknown_comes_again() {
-    for trouble in [AnswerLost, Lost] {
-        let world = World::new();
-        world.stands(IP, "i-a", T1).await;
-        let batch = batch_of(&[("m-1", task(IP, T1, Some("i-a")))]);
-        assert_eq!(world.doomed(trouble).batch(&batch).await, ["m-1"], "{trouble:?}");
-        assert!(world.batch(&batch).await.is_empty());
-        assert_eq!(world.instance(IP).await, None);
-        world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
-    }
 }

@@ -9,7 +9,7 @@ use crate::harness::events::{Event, sample};
 use crate::harness::functions::all_routes;
 use dev::openapi;
 use functions::operation::{IdempotencyKey, Operation, Schema};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 pub const CREATE_DEVICE: &str = "PUT /devices/{deviceId}";
@@ -50,84 +50,66 @@ const BODIES: &[(&str, &str, &str, &str)] = &[
     (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":-0}]}"#, "invalid_value", "/lines/0/quantity"),
 ];
 
-/// A value as its schema wants it, with all members.
-fn right(schema: &Schema) -> Value {
-    match schema {
-        Schema::Shared("Id") => json!("a"),
-        Schema::Shared("GivenTimestamp") => json!("2026-03-07T10:00:00Z"),
-        Schema::Shared("Token") => json!(1),
-        Schema::Shared(_) => json!({}),
-        Schema::Named(_, of) | Schema::With(_, of) => right(of),
-        Schema::Object(members) => {
-            members.iter().map(|(name, of)| (name.trim_end_matches('?').to_owned(), right(of))).collect()
-        }
-        Schema::List(.., of) => json!([right(of)]),
-        Schema::Whole(least, _) => json!(least),
-        Schema::OneOf(texts) => json!(texts[0]),
-        Schema::Json(text) => {
-            if text.contains(r#""string""#) {
-                json!("a")
-            } else {
-                json!(1)
-            }
-        }
-    }
-}
-
 /// A wrong value, with the code of its problem and the way from the value to the field.
 type Wrong = (Value, &'static str, String);
 
-/// The values with one mistake each.
-fn wrong(schema: &Schema) -> Vec<Wrong> {
+/// A value as its schema wants it, with all members, and the values with one mistake.
+fn values(schema: &Schema) -> (Value, Vec<Wrong>) {
+    const TYPE: &str = "invalid_type";
+    const VALUE: &str = "invalid_value";
+    const RANGE: &str = "number_out_of_range";
     let wide: Value = serde_json::from_str("1e400").expect("JSON");
-    let here = |value: Value, code| (value, code, String::new());
-    let no_number = [here(json!("1"), "invalid_type"), here(wide.clone(), "number_out_of_range")];
-    let mut all = match schema {
-        Schema::Named(_, of) | Schema::With(_, of) => return wrong(of),
-        Schema::Shared("Token") => return wrong(&Schema::Whole(1, (1 << 53) - 1)),
-        Schema::Shared("Id") => vec![here(json!(7), "invalid_type"), here(json!("a b"), "invalid_id")],
+    let mut inside: Vec<Wrong> = Vec::new();
+    let (right, wrong) = match schema {
+        Schema::Named(_, of) | Schema::With(_, of) => return values(of),
+        Schema::Shared("Token") => return values(&Schema::Whole(1, (1 << 53) - 1)),
+        Schema::Shared("Id") => (json!("a"), vec![(json!(7), TYPE), (json!("a b"), "invalid_id")]),
         Schema::Shared("GivenTimestamp") => {
-            vec![here(json!(1), "invalid_type"), here(json!("2026"), "invalid_timestamp")]
+            (json!("2026-03-07T10:00:00Z"), vec![(json!(1), TYPE), (json!("2026"), "invalid_timestamp")])
         }
         Schema::Shared(_) => {
-            [("_x", json!(1), "reserved_name"), ("", json!(1), "invalid_name"), ("n", wide, "number_out_of_range")]
-                .map(|(name, value, code)| (json!({name: value}), code, format!("/{name}")))
-                .to_vec()
+            let members = [("_x", json!(1), "reserved_name"), ("", json!(1), "invalid_name"), ("n", wide, RANGE)];
+            inside.extend(members.map(|(name, value, code)| (json!({name: value}), code, format!("/{name}"))));
+            (json!({}), vec![])
         }
-        Schema::Whole(least, most) => [json!(least - 1), json!(most + 1), json!(0.5)]
-            .map(|value| here(value, "invalid_value"))
-            .into_iter()
-            .chain(no_number)
-            .collect(),
-        Schema::OneOf(_) => vec![here(json!(true), "invalid_type"), here(json!("other"), "invalid_value")],
-        Schema::Json(text) if text.contains(r#""string""#) => vec![here(json!(1), "invalid_type")],
-        Schema::Json(_) => no_number.to_vec(),
+        Schema::Whole(least, most) => {
+            let outside = [json!(least - 1), json!(most + 1), json!(0.5)].map(|value| (value, VALUE));
+            (json!(least), [&outside[..], &[(json!("1"), TYPE), (wide, RANGE)]].concat())
+        }
+        Schema::OneOf(texts) => (json!(texts[0]), vec![(json!(true), TYPE), (json!("other"), VALUE)]),
+        Schema::Json(text) if text.contains(r#""string""#) => (json!("a"), vec![(json!(1), TYPE)]),
+        Schema::Json(_) => (json!(1), vec![(json!("1"), TYPE), (wide, RANGE)]),
         Schema::List(.., of) => {
-            let of_one = wrong(of).into_iter().map(|(value, code, at)| (json!([value]), code, format!("/0{at}")));
-            [here(json!({}), "invalid_type"), here(json!([]), "invalid_value")].into_iter().chain(of_one).collect()
+            let (one, wrong) = values(of);
+            inside.extend(wrong.into_iter().map(|(value, code, at)| (json!([value]), code, format!("/0{at}"))));
+            (json!([one]), vec![(json!({}), TYPE), (json!([]), VALUE)])
         }
         Schema::Object(members) => {
+            let known = |name: &'static str| name.trim_end_matches('?');
+            let of_members: Vec<_> = members.iter().map(|(name, of)| (*name, values(of))).collect();
+            let right: Map<_, _> =
+                of_members.iter().map(|(name, (right, _))| (known(name).to_owned(), right.clone())).collect();
             let with = |name: &str, value: Value| {
-                let mut object = right(schema);
-                object[name] = value;
-                object
+                let mut object = right.clone();
+                object.insert(name.to_owned(), value);
+                json!(object)
             };
-            let mut all = vec![(with("more", json!(1)), "unknown_field", "/more".to_owned())];
-            for (name, of) in *members {
-                let known = name.trim_end_matches('?');
-                let of_member = wrong(of).into_iter();
-                all.extend(of_member.map(|(value, code, at)| (with(known, value), code, format!("/{known}{at}"))));
-                if known == *name {
-                    let mut without = right(schema);
-                    without.as_object_mut().expect("an object").remove(known);
-                    all.push((without, "missing_field", format!("/{known}")));
+            inside.push((with("more", json!(1)), "unknown_field", "/more".to_owned()));
+            for (name, (_, wrong)) in of_members {
+                let (mut without, at) = (right.clone(), format!("/{}", known(name)));
+                without.remove(name);
+                if without != right {
+                    inside.push((json!(without), "missing_field", at.clone()));
                 }
+                inside.extend(
+                    wrong.into_iter().map(|(value, code, on)| (with(known(name), value), code, format!("{at}{on}"))),
+                );
             }
-            all
+            (json!(right), vec![])
         }
     };
-    all.push(here(Value::Null, "invalid_type"));
-    all
+    inside.extend(wrong.into_iter().chain([(Value::Null, TYPE)]).map(|(value, code)| (value, code, String::new())));
+    (right, inside)
 }
 
 /// A route, a query, and the code and the field of the problem.
@@ -190,13 +172,10 @@ async fn a_wrong_field_of_a_body_is_named() {
         .map(|(route, body, code, field)| (*route, (*body).to_owned(), *code, (*field).to_owned()))
         .collect();
     for Operation { at, body, .. } in all_routes() {
-        let wrong = body.iter().flat_map(wrong).map(|(body, code, field)| (at, body.to_string(), code, field));
-        all.extend(wrong);
-        if let Some(body) = body.map(|body| right(&body)).filter(Value::is_object) {
-            let mut reserved = body;
-            reserved["_x"] = json!(1);
-            all.push((at, reserved.to_string(), "reserved_name", "/_x".to_owned()));
-        }
+        let Some((mut body, wrong)) = body.as_ref().map(values) else { continue };
+        all.extend(wrong.into_iter().map(|(body, code, field)| (at, body.to_string(), code, field)));
+        body["_x"] = json!(1);
+        all.push((at, body.to_string(), "reserved_name", "/_x".to_owned()));
     }
     for (route, body, code, field) in all {
         let event = event(route).text(&body);
