@@ -107,17 +107,6 @@ async fn an_adoption_takes_the_mark_of_a_later_version_away() {
 }
 
 #[tokio::test]
-async fn a_row_of_another_program_is_read_at_its_version_and_left_as_it_is() {
-    for at in VERSIONS {
-        let engine = with_foreign(at);
-        let read = get(&accounts::<Alone>(&engine)).await.expect("an account");
-        assert_eq!((read.value, read.at.version.get()), (account(50), at.unwrap_or(0)));
-        assert!(read.at.incarnation.is_foreign());
-        assert_eq!((engine.take_counts(), row(&engine)), ((1, 0), foreign(50, at)));
-    }
-}
-
-#[tokio::test]
 async fn a_change_that_writes_nothing_adopts_nothing() {
     let engine = with_foreign(Some(7));
     let table = accounts::<Shared>(&engine);

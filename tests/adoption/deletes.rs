@@ -1,7 +1,7 @@
 //! The tombstones of each kind of delete, their readers, and their treatment by other programs.
 
 use super::world::{
-    Account, Alone, KEY, Kept, Setup, Shared, SharedRemoved, Swept, TABLE, account, accounts, engine, foreign_save,
+    Account, Alone, KEY, Kept, Setup, Shared, SharedRemoved, Swept, account, accounts, engine, foreign_save,
     foreign_update, get, key, number, row, set, update,
 };
 use crate::harness::engine::Engine;
@@ -100,19 +100,6 @@ async fn a_tombstone_that_another_program_saves_is_a_row_of_that_program() {
     let current = get(&table).await.expect("alive again");
     assert!(current.at.incarnation.is_foreign() && current.value == account(30));
     assert_eq!(update(&table, 5).await.expect("an account").at.version.get(), 4);
-}
-
-#[tokio::test]
-async fn a_version_checked_create_of_another_program_is_refused_by_a_tombstone() {
-    let (engine, _) = with_tombstone::<Shared>().await;
-    let put = json!({
-        "TableName": TABLE,
-        "Item": {KEY: {"S": "a-1"}, "balance": number(1), "version": number(1)},
-        "ConditionExpression": "attribute_not_exists(#v)",
-        "ExpressionAttributeNames": {"#v": "version"},
-    });
-    let (status, answer) = engine.answer("PutItem", put.to_string().as_bytes());
-    assert!(status == 400 && answer.contains("ConditionalCheckFailed"), "{answer}");
 }
 
 #[tokio::test]

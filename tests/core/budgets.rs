@@ -2,7 +2,7 @@
 
 use super::accounts::{Account, TABLE, call, engine, rival};
 use crate::harness::engine::Engine;
-use fencepost::{Call, Error, Exists, Key, Store, Table, Tally, UpdateError, VersionError, Versioned};
+use fencepost::{Call, Error, Exists, Key, Store, Table, Tally, VersionError, Versioned};
 use std::cell::Cell;
 use std::convert::Infallible;
 
@@ -83,15 +83,4 @@ async fn a_change_at_a_version_costs_one_read_and_one_write_and_no_write_when_st
     let deleted = table.delete_at_version(&key, created.at).await.expect_err("an old version");
     assert!(matches!(deleted, VersionError::Conflict(current) if *current == updated));
     assert_eq!(engine.take_counts(), (0, 1));
-}
-
-#[tokio::test]
-async fn keeping_and_refusing_cost_no_write() {
-    let (engine, table, key, created) = with_account().await;
-    let kept = table.update_with_retry(&key, |_| Ok::<Option<_>, ()>(None)).await.expect("a live item");
-    assert_eq!(kept, created);
-    assert_eq!(engine.take_counts(), (1, 0));
-    let refused = table.update_with_retry(&key, |_| Err("no")).await.expect_err("a refusal");
-    assert!(matches!(refused, UpdateError::Refused("no")));
-    assert_eq!(engine.take_counts(), (1, 0));
 }

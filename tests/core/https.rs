@@ -5,12 +5,10 @@ use super::accounts::{Account, TABLE};
 use super::deadlines::is_unavailable_at;
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::engine::{Engine, is_read};
-use crate::harness::server::{Server, listen, patiently};
-use aws_sdk_dynamodb::config::retry::RetryConfig;
+use crate::harness::server::{Server, config_at, listen, patiently};
+use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::SdkError;
-use aws_sdk_dynamodb::{Client, Config};
 use axum::Router;
 use axum::routing::get;
 use fencepost::lambda::https_client;
@@ -85,16 +83,8 @@ async fn connecting_and_waiting_for_an_answer_end_with_the_timeouts_of_the_sdk()
     for (scheme, timeouts) in
         [("https", timeouts.clone().connect_timeout(second)), ("http", timeouts.read_timeout(second))]
     {
-        let config = Config::builder()
-            .behavior_version(BehaviorVersion::latest())
-            .region(Region::new("eu-west-1"))
-            .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
-            .endpoint_url(format!("{scheme}://{address}"))
-            .retry_config(RetryConfig::disabled())
-            .timeout_config(timeouts.build())
-            .http_client(https_client())
-            .build();
-        let error = Client::from_conf(config).list_tables().send().await.expect_err("nobody answers");
+        let config = config_at(&format!("{scheme}://{address}"), https_client()).timeout_config(timeouts.build());
+        let error = Client::from_conf(config.build()).list_tables().send().await.expect_err("nobody answers");
         assert!(matches!(&error, SdkError::DispatchFailure(failure) if failure.is_timeout()), "{scheme}: {error:?}");
     }
 }

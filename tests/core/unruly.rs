@@ -3,10 +3,10 @@
 
 use super::accounts::{Account, TABLE, add_one, balance, engine};
 use crate::harness::clients::client_whose;
-use crate::harness::server::patiently;
+use crate::harness::server::{config_at, patiently};
 use crate::harness::unruly::{Manner, Unruly};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedHttpClient};
+use aws_sdk_dynamodb::config::SharedHttpClient;
 use fencepost::maintenance::Task;
 use fencepost::{Key, Store, Table};
 use std::collections::BTreeSet;
@@ -46,13 +46,7 @@ fn http_clients() -> [SharedHttpClient; 2] {
 }
 
 fn store_at(address: &str, http_client: SharedHttpClient) -> Store {
-    let config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("eu-west-1"))
-        .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
-        .endpoint_url(format!("http://{address}"))
-        .http_client(http_client);
-    Store::new(&Client::from_conf(config.build()))
+    Store::new(&Client::from_conf(config_at(&format!("http://{address}"), http_client).build()))
 }
 
 /// A server that uses this manner for every third answer to this operation. All others are correct.

@@ -2,7 +2,7 @@
 
 use super::accounts::change;
 use crate::harness::engine::Engine;
-use fencepost::AttributeValue::{self, M, N, Ns};
+use fencepost::AttributeValue::{self, M, N};
 use fencepost::lww::{Deletion, LwwRecord, OrderKey};
 use fencepost::{
     Attributes, Edit, Error, Failure, IdempotencyClaim, IdempotencyError, Key, Reads, Record, Source, Store, Table,
@@ -69,26 +69,20 @@ fn number(text: &str) -> AttributeValue {
     N(text.to_owned())
 }
 
+/// `fencepost-core` has each of these values (`format/value.rs`).
 #[tokio::test]
 async fn what_a_table_cannot_keep_is_refused_by_its_path_by_every_change_before_anything_is_sent() {
-    let map = |name: &str, value| M([(name.to_owned(), value)].into());
     let (engine, table) = table::<Raw>();
     table.create("n-1", &raw(number("1"))).await.expect("a free key");
     engine.take_log();
-    for (value, reason) in [
-        (number("NaN"), r#"a: "NaN": not a number"#),
-        (number("1e126"), "at most 38 significant digits"),
-        (map("b", Ns(vec![])), "a.b: DynamoDB stores no empty set"),
-    ] {
-        let created = not_created(&raw(value.clone())).await;
-        let updated = failed(table.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(raw(value.clone())))).await);
-        let edited = failed(table.edit("n-1", &Edit::default().and_set_attribute("a", value.clone())).await);
-        for said in [&created, reason_of(&updated), reason_of(&edited)] {
-            assert!(said.contains(reason), "{value:?}: {said}");
-        }
+    let value = M([("b".to_owned(), number("NaN"))].into());
+    let created = not_created(&raw(value.clone())).await;
+    let updated = failed(table.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(raw(value.clone())))).await);
+    let edited = failed(table.edit("n-1", &Edit::default().and_set_attribute("a", value.clone())).await);
+    for said in [&created, reason_of(&updated), reason_of(&edited)] {
+        assert!(said.contains(r#"a.b: "NaN": not a number"#), "{said}");
     }
     for edit in [
-        Edit::set("a", &f64::INFINITY),
         Edit::set(["a", ""], &1),
         Edit::add("a", 1, ..).stamp("a", &f64::NAN),
         Edit::add("a", 1, ..).only_if("a", &1e300),
@@ -99,12 +93,6 @@ async fn what_a_table_cannot_keep_is_refused_by_its_path_by_every_change_before_
         assert!(!reason_of(&failure).is_empty(), "{failure}");
     }
     assert_eq!(engine.take_counts().1, 0, "nothing was written");
-}
-
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
-#[record(key = "noteId")]
-struct Note {
-    more: Value,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -126,14 +114,6 @@ fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
-#[record(key = "noteId")]
-struct Measured {
-    large: Option<u128>,
-    names: HashSet<String>,
-    parts: BTreeMap<String, f32>,
-}
-
 #[tokio::test]
 async fn a_value_that_would_not_be_read_back_is_refused_by_name_before_anything_is_sent() {
     let (engine, lossy) = table::<Lossy>();
@@ -148,16 +128,6 @@ async fn a_value_that_would_not_be_read_back_is_refused_by_name_before_anything_
         }
     }
     assert_eq!(engine.take_counts().1, 0, "nothing was written");
-    let long = serde_json::from_str("123456789012345678901234567890").expect("JSON");
-    assert_eq!(not_created(&Note { more: long }).await, "more would be read back as another value");
-
-    let names: HashSet<_> = (0..100).map(|number| number.to_string()).collect();
-    let kept = Measured { large: None, names, parts: [("a".to_owned(), 0.1)].into() };
-    let (_engine, measured) = table::<Measured>();
-    measured.create("n-1", &kept).await.expect("a set has no order");
-    assert_eq!(measured.get("n-1").await.expect("an answer").expect("a note").value, kept);
-    let reason = not_created(&Measured { large: Some(1), ..kept }).await;
-    assert!(reason.starts_with("large: "), "{reason}");
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
@@ -290,14 +260,12 @@ async fn an_end_at_which_ttl_does_not_look_is_refused_before_anything_is_sent() 
     let (engine, table) = table::<Ending>();
     table.create("n-1", &Ending { ends: json!(1_900_000_000) }).await.expect("a free key");
     engine.take_log();
-    for ends in [json!("1900000000"), json!(1.5), json!(-1), json!(1_900_000_000_000_u64), json!([7])] {
-        let reason = not_created(&Ending { ends: ends.clone() }).await;
-        let decide = |_: &Ending| Ok::<_, Infallible>(Some(Ending { ends: ends.clone() }));
-        let updated = failed(table.update_with_retry("n-1", decide).await);
-        let edited = failed(table.edit("n-1", &Edit::set("ends", &ends)).await);
-        for reason in [&reason, reason_of(&updated), reason_of(&edited)] {
-            assert!(reason.starts_with("ends: ") && reason.contains("epoch seconds"), "{ends}: {reason}");
-        }
+    let wrong = Ending { ends: json!("1900000000") };
+    let reason = not_created(&wrong).await;
+    let updated = failed(table.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(wrong.clone()))).await);
+    let edited = failed(table.edit("n-1", &Edit::set("ends", &wrong.ends)).await);
+    for reason in [&reason, reason_of(&updated), reason_of(&edited)] {
+        assert!(reason.starts_with("ends: ") && reason.contains("epoch seconds"), "{reason}");
     }
     assert_eq!(engine.take_counts().1, 0, "nothing was written");
     table.edit("n-1", &Edit::set("ends", &253_402_300_799_u64)).await.expect("a note");

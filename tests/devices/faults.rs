@@ -8,7 +8,6 @@ use crate::harness::events::Event;
 use crate::harness::functions::DEVICES;
 use crate::harness::states::set_by_another;
 use crate::harness::world::context;
-use lambda_runtime::Context;
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::Instant;
@@ -60,19 +59,6 @@ async fn a_header_is_found_in_any_case() {
     let (world, created) = World::with_lamp().await;
     world.send(&Event::patch_state().header("If-Match", created.etag())).await.shows(200, 2);
     world.refused(&Event::patch_state().header("IF-MATCH", created.etag()), 412, "version_conflict").await;
-}
-
-#[tokio::test]
-async fn a_deadline_in_1970_is_none() {
-    let world = World::new();
-    let with_deadline = |milliseconds| {
-        let mut context = Context::default();
-        context.deadline = milliseconds;
-        context
-    };
-    world.send_with(&Event::create(), with_deadline(600_000)).await.shows(201, 1);
-    world.send_with(&Event::get(), with_deadline(600_000)).await.shows(200, 1);
-    world.send_with(&Event::adjust(), with_deadline(0)).await.shows(200, 2);
 }
 
 /// Each route meets a damaged row or a missing table.

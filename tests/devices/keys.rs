@@ -5,6 +5,7 @@ use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
 use crate::harness::functions::{DEVICES, RECORDS};
+use crate::harness::states::set_by_another;
 use serde_json::{Value, json};
 
 const HOUR: u64 = 3_600_000; // in milliseconds
@@ -140,14 +141,8 @@ async fn an_answer_that_does_not_fit_into_its_record_is_too_large_and_nothing_is
 fn rivalled(world: &World) -> World {
     let client = client_whose(&world.engine, |engine, _, operation, body| {
         if operation == "TransactWriteItems" && engine.row(DEVICES, KEY, "lamp-1")["_version"]["N"] == "1" {
-            let dim = json!({
-                "TableName": DEVICES,
-                "Key": {KEY: {"S": "lamp-1"}},
-                "UpdateExpression": "SET #s.brightness = :fifty, #v = #v + :one",
-                "ExpressionAttributeNames": {"#s": "state", "#v": "_version"},
-                "ExpressionAttributeValues": {":fifty": {"N": "50"}, ":one": {"N": "1"}},
-            });
-            engine.raw("UpdateItem", &dim);
+            let dimmed = json!({"M": {"brightness": {"N": "50"}}});
+            set_by_another(engine, DEVICES, "lamp-1", &[("state", dimmed)]);
         }
         engine.answer(operation, body)
     });
@@ -189,58 +184,36 @@ fn with_records_read_first(world: &World) -> World {
     world.reached_by(&client)
 }
 
+/// `shop/routes.rs` has the same of adjustments, orders and cancellations.
 #[tokio::test]
-async fn the_same_request_at_once_is_not_refused_because_of_itself() {
+async fn the_same_creation_at_once_is_not_refused_because_of_itself() {
     let world = World::new();
-    let late = with_records_read_first(&world);
-    let adjust = adjustment(r#"{"attribute":"brightness","by":30,"max":100}"#).key("k-1");
-    for event in [Event::create().key("k-1"), adjust.clone(), adjust.key("k-2").device("lamp-1")] {
-        let first = world.send(&event).await;
-        assert!(first.status < 300, "{first:?}");
-        let before = world.row();
-        let twin = late.send(&event).await;
-        assert_eq!((twin.status, &twin.body), (first.status, &first.body));
-        assert_eq!(twin.header("idempotency-replayed"), Some("true"));
-        assert_eq!(world.row(), before);
-        if event.method() == "POST" {
-            world.send(&Event::patch_state().text(r#"{"brightness":80}"#)).await;
-            assert_eq!(late.send(&event).await.body, first.body, "it would be past its limit now");
-            world.send(&Event::patch_state().text(r#"{"brightness":50}"#)).await;
-        }
-    }
+    let create = Event::create().key("k-1");
+    let first = world.send(&create).await;
+    let before = world.row();
+    let twin = with_records_read_first(&world).send(&create).await;
+    assert_eq!((twin.status, &twin.body, twin.is_replay()), (201, &first.body, true));
+    assert_eq!(world.row(), before);
 }
 
-/// Each change that sets a value, with a later change of another client. The first must not undo the second.
-fn settings() -> [(Event, Event); 3] {
-    [
-        (Event::patch_state().text(r#"{"brightness":70}"#), Event::patch_state().text(r#"{"brightness":20}"#)),
-        (Event::set_status().text(r#"{"status":"offline"}"#), Event::set_status().text(r#"{"status":"online"}"#)),
-        (Event::set_config().text(r#"{"mode":"night"}"#), Event::set_config().text(r#"{"mode":"day"}"#)),
-    ]
-}
-
-/// A device without its version and its times.
-fn settings_of(answer: &Answer) -> serde_json::Value {
-    let device = answer.json();
-    json!([device["state"], device["status"], device["config"]])
-}
-
+/// The first of two changes must not undo the second, that of another client.
 #[tokio::test]
 async fn a_keyed_setting_that_is_repeated_after_another_clients_is_answered_and_not_applied() {
-    for (mine, theirs) in settings() {
+    for (set, mine, theirs) in [
+        (Event::patch_state(), r#"{"brightness":70}"#, r#"{"brightness":20}"#),
+        (Event::set_status(), r#"{"status":"offline"}"#, r#"{"status":"online"}"#),
+        (Event::set_config(), r#"{"mode":"night"}"#, r#"{"mode":"day"}"#),
+    ] {
+        let (mine, theirs) = (set.clone().text(mine).key("k-1"), set.text(theirs));
         let (world, _) = World::with_lamp().await;
-        let first = world.send(&mine.clone().key("k-1")).await;
+        let first = world.send(&mine).await;
         first.shows(200, 2);
-        world.pass(3_600_000); // a config may change again
+        world.pass(HOUR); // a config may change again
         let second = world.send(&theirs).await;
         second.shows(200, 3);
-        assert_ne!(settings_of(&first), settings_of(&second));
-        let again = world.send(&mine.clone().key("k-1")).await;
-        assert_eq!((again.status, &again.body), (200, &first.body), "{mine:?}");
-        assert_eq!(again.header("idempotency-replayed"), Some("true"));
-        let now = world.send(&Event::get()).await;
-        now.shows(200, 3);
-        assert_eq!(settings_of(&now), settings_of(&second), "{mine:?} was applied again");
+        world.engine.take_counts();
+        assert_replayed(&world, &first, &world.send(&mine).await);
+        assert_eq!(world.send(&Event::get()).await.body, second.body, "{mine:?} was applied again");
         world.refused(&theirs.key("k-1"), 422, "idempotency_key_reused").await;
     }
 }

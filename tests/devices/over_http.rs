@@ -5,10 +5,9 @@ use crate::harness::clients::lost;
 use crate::harness::engine::{Engine, number};
 use crate::harness::events::Event;
 use crate::harness::functions::DEVICES;
-use crate::harness::server::{Server, listen};
+use crate::harness::server::{Server, config_at, listen};
 use crate::harness::world::context;
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
 use axum::body::{Body, Bytes};
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -78,19 +77,6 @@ async fn pass_on(State(hop): State<Arc<LossyHop>>, request: Request) -> Response
     }
 }
 
-/// The real SDK over real sockets, with the HTTP client of the functions.
-fn client_at(address: &str) -> Client {
-    let config = aws_sdk_dynamodb::Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("eu-west-1"))
-        .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
-        .endpoint_url(format!("http://{address}"))
-        .retry_config(RetryConfig::disabled())
-        .http_client(fencepost::lambda::https_client())
-        .build();
-    Client::from_conf(config)
-}
-
 /// Makes the lamp brighter by one, without a bound.
 fn brighten() -> Event {
     Event::adjust().text(r#"{"attribute":"brightness","by":1}"#)
@@ -110,7 +96,8 @@ async fn lost_answers_over_http_apply_no_adjustment_twice_and_leave_hardly_any_u
     direct.send(&Event::create()).await.shows(201, 1);
     let mut clients = JoinSet::new();
     for _ in 0..8 {
-        let world = direct.reached_by(&client_at(&address));
+        let config = config_at(&format!("http://{address}"), fencepost::lambda::https_client());
+        let world = direct.reached_by(&Client::from_conf(config.build()));
         clients.spawn(async move {
             let (mut acknowledged, mut unknown) = (0, 0);
             for _ in 0..50 {

@@ -155,15 +155,6 @@ async fn a_change_moves_the_time_of_the_update_alone() {
 }
 
 #[tokio::test]
-async fn a_patch_takes_both_media_types() {
-    let world = World::with_state("{}").await;
-    for (version, media_type) in (2..).zip(["application/json", "application/merge-patch+json; charset=utf-8"]) {
-        let event = patch(&format!(r#"{{"n":{version}}}"#)).header("content-type", media_type);
-        world.send(&event).await.shows(200, version);
-    }
-}
-
-#[tokio::test]
 async fn a_change_without_effect_costs_one_request_and_keeps_the_version() {
     let (world, created) = World::with_lamp().await;
     world.pass(1_000_000);

@@ -5,6 +5,8 @@
 
 use super::clients::{error, lost};
 use super::engine::{Engine, embedded_with_indexed_tables, is_read};
+use aws_sdk_dynamodb::config::retry::RetryConfig;
+use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region, SharedHttpClient};
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::extract::State;
@@ -32,6 +34,17 @@ pub async fn listen(routes: Router) -> String {
     let address = listener.local_addr().expect("bound").to_string();
     tokio::spawn(async move { axum::serve(listener, routes).await });
     address
+}
+
+/// The configuration of a client of this endpoint over real sockets, without retries of its own.
+pub fn config_at(endpoint: &str, http_client: SharedHttpClient) -> Builder {
+    Builder::new()
+        .behavior_version(BehaviorVersion::latest())
+        .region(Region::new("eu-west-1"))
+        .credentials_provider(Credentials::new("test", "test", None, None, "tests"))
+        .endpoint_url(endpoint)
+        .retry_config(RetryConfig::disabled())
+        .http_client(http_client)
 }
 
 /// An engine that answers over HTTP.

@@ -168,20 +168,6 @@ async fn a_child_costs_one_write_and_under_a_lease_one_read_and_one_transaction_
     assert_eq!(asked(shown_child("p", "u"), 200).await, ["GetItem"]);
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_lease_is_checked_in_the_transaction_that_creates_the_child() {
-    let world = World::new();
-    let token = world.acquired("k", "a", 60).await;
-    world.engine.take_log();
-    world.send(&ensure_under("p", "u", &json!({}), ("k", token))).await.shown(201);
-    let asked = world.engine.take_log();
-    let steps = asked[1].body["TransactItems"].as_array().expect("steps");
-    let of = |step: &str| steps.iter().find_map(|all| all.get(step)).unwrap_or_else(|| panic!("{step}: {steps:?}"));
-    assert_eq!((steps.len(), &of("Put")["TableName"]), (2, &json!(CHILDREN)));
-    assert_eq!(of("ConditionCheck")["Key"], json!({"leaseKey": {"S": "k"}}));
-    assert_eq!(asked[0].body["RequestItems"].as_object().map(serde_json::Map::len), Some(1), "the lease is not read");
-}
-
 /// Between the read and the transaction, another client creates the child, and may have taken the lease before.
 #[tokio::test(start_paused = true)]
 async fn a_child_that_comes_in_between_is_answered_without_another_request() {

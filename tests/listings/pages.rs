@@ -108,14 +108,10 @@ async fn a_stream_of_pages_ends_after_its_first_error() {
 
 /// Makes a message of the attic unreadable.
 fn damage(engine: &Engine, number: i64) {
-    let mut row = engine.raw("GetItem", &get("attic", number))["Item"].take();
-    row["text"] = serde_json::json!({"N": "1"});
-    engine.raw("PutItem", &serde_json::json!({"TableName": super::messages::TABLE, "Item": row}));
-}
-
-fn get(room: &str, number: i64) -> serde_json::Value {
-    let key = serde_json::json!({"room": {"S": room}, "number": {"N": number.to_string()}});
-    serde_json::json!({"TableName": super::messages::TABLE, "Key": key})
+    let key = json!({"room": {"S": "attic"}, "number": {"N": number.to_string()}});
+    let mut row = engine.raw("GetItem", &json!({"TableName": TABLE, "Key": key}))["Item"].take();
+    row["text"] = json!({"N": "1"});
+    engine.raw("PutItem", &json!({"TableName": TABLE, "Item": row}));
 }
 
 /// Tombstones are in those whose keys are the table's.
@@ -233,12 +229,4 @@ async fn a_key_that_is_left_out_is_asked_for_again_and_no_item_is_lost_or_double
     let call = Call::new(Deadline::within(Duration::from_millis(60)));
     let failed = table.in_call(&call).get_many(&keys).await.expect_err("no time for all");
     assert!(matches!(failed, Failure::Unavailable { .. }), "{failed:?}");
-}
-
-#[tokio::test]
-async fn a_key_that_does_not_fit_is_refused_before_anything_is_sent() {
-    let engine = engine();
-    let refused = table(&engine).get_many(&[key("a", 1), "a".into()]).await.expect_err("half a key");
-    assert!(matches!(refused, Failure::InvalidRecord { .. }), "{refused:?}");
-    assert_eq!(engine.take_counts(), (0, 0));
 }

@@ -34,7 +34,7 @@ fn own(changes: &Value) -> Value {
 /// A row: its id, its attributes, its kind, and a part of its explanation.
 type Animal = (&'static str, Value, &'static str, &'static str);
 
-/// Damaged, odd and good rows.
+/// Damaged, odd and good rows. The tests beside `explain` have every damage.
 fn zoo() -> Vec<Animal> {
     let is = |value: Value| own(&json!({ "_version": value }));
     let memory = |value: Value| own(&json!({ "_writes": value }));
@@ -44,30 +44,14 @@ fn zoo() -> Vec<Animal> {
         ("no-memory", memory(Value::Null), "damaged", "`_writes` is missing"),
         ("no-incarnation", own(&json!({"_incarnation": null})), "damaged", "`_writes` and no incarnation"),
         ("text-version", is(json!({"S": "7"})), "damaged", "`_version` is the text \"7\""),
-        (
-            "huge-version",
-            is(json!({"N": "1152921504606846976"})),
-            "damaged",
-            "`_version` is the number 1152921504606846976",
-        ),
-        ("negative-version", is(json!({"N": "-7"})), "damaged", "`_version` is the number -7"),
-        ("fraction-version", is(json!({"N": "7.5"})), "damaged", "`_version` is the number 7.5"),
-        ("list-version", is(json!({"L": []})), "damaged", "`_version` is a list of 0"),
-        ("null-version", is(json!({"NULL": true})), "damaged", "`_version` is null"),
         ("short-incarnation", own(&json!({"_incarnation": {"B": "AAAA"}})), "damaged", "`_incarnation` is 3 bytes"),
         ("list-memory", memory(json!({"L": []})), "damaged", "`_writes` is a list of 0"),
-        ("bad-id", memory(json!({"M": {"x": {"N": "1"}}})), "damaged", "the id \"x\", which is none of this crate"),
-        ("bad-trace", memory(json!({"M": {"AgICAgICAgI": {"S": "1"}}})), "damaged", "the text \"1\" for the write"),
         ("ahead", memory(json!({"M": {"AgICAgICAgI": {"N": "9"}}})), "live", "the row is only at version 7"),
         ("bad-time", own(&json!({"_purgeAt": {"S": "soon"}})), "damaged", "`_purgeAt` is the text \"soon\""),
         ("tombstone", own(&json!({"_purgeAt": {"N": "4102444800"}, "_buried": {"N": "7"}})), "tombstone", "2100-01-01"),
-        ("kept", own(&json!({"_buried": {"N": "7"}})), "tombstone", "It has no time, so nothing removes it."),
-        ("revived", own(&json!({"_buried": {"N": "5"}})), "live", "A delete made version 5"),
-        ("fenced", own(&json!({"_fence": {"N": "12"}})), "live", "a fencing token below 12"),
         ("lined", own(&json!({"_given": {"N": "3"}, "_served": {"N": "2"}})), "live", "took 3 tickets"),
         ("served", own(&json!({"_given": {"N": "3"}, "_served": {"N": "2"}})), "live", "is number 2"),
         ("foreign", json!({"_version": {"N": "3"}}), "foreign", "makes version 4."),
-        ("bare", json!({}), "foreign", "It has no version `_version`"),
         ("foreign-text", json!({"_version": {"BOOL": true}}), "damaged", "`_version` is true"),
     ]
 }

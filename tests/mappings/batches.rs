@@ -4,7 +4,6 @@ use super::world::Trouble::Throttled;
 use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, task};
 use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
 use crate::harness::events::load;
-use crate::harness::functions::MAPPINGS;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Value, json};
@@ -68,19 +67,8 @@ async fn a_malformed_message_comes_again_and_its_field_is_named_without_a_reques
     let long = format!("{}{}", " ".repeat(512 * 1024), task(IP, T1, None));
     for (body, code, field) in [
         ("{", "invalid_json", ""),
-        ("null", "invalid_type", ""),
         (&long, "too_large", ""),
-        (
-            r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T10:00:00Z","hostIp":"192.0.2.2"}"#,
-            "duplicate_name",
-            "/hostIp",
-        ),
-        (r#"{"creationTimestamp":"2026-03-07T10:00:00Z"}"#, "missing_field", "/hostIp"),
-        (r#"{"hostIp":1,"creationTimestamp":"2026-03-07T10:00:00Z"}"#, "invalid_type", "/hostIp"),
         (r#"{"hostIp":"192.0.2.010","creationTimestamp":"2026-03-07T10:00:00Z"}"#, "invalid_ip", "/hostIp"),
-        (r#"{"hostIp":"192.0.2.1"}"#, "missing_field", "/creationTimestamp"),
-        (r#"{"hostIp":"192.0.2.1","creationTimestamp":1}"#, "invalid_type", "/creationTimestamp"),
-        (r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07"}"#, "invalid_timestamp", "/creationTimestamp"),
         (
             r#"{"hostIp":"192.0.2.1","creationTimestamp":"2026-03-07T11:05:00.001Z"}"#,
             "timestamp_in_future",
@@ -261,16 +249,17 @@ async fn a_batch_without_time_is_reported_whole_and_nothing_is_sent() {
 
 #[tokio::test(start_paused = true)]
 async fn a_table_that_never_answers_lets_all_come_again_before_the_deadline() {
-    let world = World::new();
-    let (ips, batch) = tasks_for(10);
-    let lost = world.reached_by(&client_in_trouble(&world.engine, |_, _| Some(Trouble::AnswerLost)));
-    let began = Instant::now();
-    let allowed = Duration::from_secs(10);
-    assert_eq!(lost.batch_within(allowed, &batch).await.len(), ips.len());
-    assert!(began.elapsed() < allowed);
-    assert!(world.batch(&batch).await.is_empty());
-    let rows = ips.iter().filter(|ip| world.engine.row(MAPPINGS, "hostIp", ip).is_object()).count();
-    assert_eq!(rows, ips.len());
+    for trouble in [Trouble::AnswerLost, Trouble::Lost] {
+        let world = World::new();
+        let (ips, batch) = tasks_for(10);
+        let lost = world.reached_by(&client_in_trouble(&world.engine, move |_, _| Some(trouble)));
+        let (began, allowed) = (Instant::now(), Duration::from_secs(10));
+        assert_eq!(lost.batch_within(allowed, &batch).await.len(), ips.len(), "{trouble:?}");
+        assert!(began.elapsed() < allowed);
+        assert!(world.batch(&batch).await.is_empty());
+        let rows = ips.iter().filter(|ip| world.row(ip).is_object()).count();
+        assert_eq!(rows, ips.len());
+    }
 }
 
 #[tokio::test]

@@ -1,50 +1,7 @@
-//! The requests of mappings, as the engine counts them.
+//! The requests of look-ups and batches, as the engine counts them. `routes.rs` counts those of changes.
 
-use super::world::{IP, T1, T2, T3, World, batch_of, deletion, look_up, registration, task};
+use super::world::{T1, World, batch_of, look_up, task};
 use serde_json::json;
-
-/// One write and no read.
-const ONE_WRITE: (usize, usize) = (0, 1);
-
-#[tokio::test]
-async fn a_registration_costs_one_write_and_no_read_with_any_outcome() {
-    let world = World::new();
-    let elsewhere = json!({"cellId": "cell-2", "instanceId": "i-b", "creationTimestamp": T2}).to_string();
-    for (event, status, code) in [
-        (registration(IP, "i-b", T2), 201, None),
-        (registration(IP, "i-b", T2), 200, None),
-        (registration(IP, "i-a", T1), 409, Some("superseded")),
-        (registration(IP, "i-b", T2).text(&elsewhere), 409, Some("mapping_differs")),
-        (registration(IP, "i-c", T3), 201, None),
-    ] {
-        world.engine.take_log();
-        let answer = world.send(&event).await;
-        assert_eq!(world.engine.take_counts(), ONE_WRITE, "{event:?}");
-        assert_eq!((answer.status, answer.json()["code"].as_str()), (status, code));
-    }
-    world.delete(IP, T3, None).await;
-    world.engine.take_log();
-    world.register(IP, "i-c", T3).await.superseded_by(T3, None);
-    assert_eq!(world.engine.take_counts(), ONE_WRITE);
-}
-
-#[tokio::test]
-async fn a_delete_costs_one_write_and_no_read_with_any_outcome() {
-    let world = World::new();
-    world.stands(IP, "i-b", T2).await;
-    for (at, instance, outcome) in [
-        (T1, Some("i-a"), "superseded"),
-        (T1, None, "superseded"),
-        (T2, Some("i-b"), "deleted"),
-        (T2, Some("i-b"), "already_gone"),
-        (T2, None, "already_gone"),
-        (T2, Some("i-b"), "superseded"),
-    ] {
-        world.engine.take_log();
-        assert_eq!(world.send(&deletion(IP, at, instance)).await.outcome(), outcome);
-        assert_eq!(world.engine.take_counts(), ONE_WRITE, "{at} {instance:?}");
-    }
-}
 
 #[tokio::test]
 async fn a_look_up_costs_one_consistent_read() {

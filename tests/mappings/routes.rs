@@ -2,8 +2,7 @@
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
 use super::world::{
-    DAY_MS, IP, START_MS, T1, T1_MS, T2, T3, Trouble, World, batch_of, client_in_trouble, deletion, look_up,
-    registration, task,
+    DAY_MS, IP, START_MS, T1, T1_MS, T2, T3, Trouble, World, client_in_trouble, deletion, look_up, registration,
 };
 use crate::harness::clients::client_whose;
 use serde_json::{Value, json};
@@ -29,7 +28,9 @@ async fn a_registration_is_created_and_then_the_same_again_and_shown() {
     assert_eq!(created.header("location"), Some("/mappings/192.0.2.10"));
     assert!(created.etag().starts_with(&format!("\"{T1_MS}.")), "{created:?}");
     assert_eq!(world.row(IP), live(IP, "i-a", T1_MS));
+    world.engine.take_log();
     let again = world.register(IP, "i-a", T1).await;
+    assert_eq!(world.engine.take_counts(), (0, 1));
     assert_eq!((again.shown(200), again.etag(), again.header("location")), (mapping.clone(), created.etag(), None));
     let shown = world.get(IP).await;
     assert_eq!((shown.shown(200), shown.etag()), (mapping, created.etag()));
@@ -57,7 +58,9 @@ async fn the_same_instance_in_another_cell_is_refused_and_the_first_cell_stays()
     let world = World::new();
     world.stands(IP, "i-a", T1).await;
     let elsewhere = json!({"cellId": "cell-2", "instanceId": "i-a", "creationTimestamp": T1}).to_string();
+    world.engine.take_log();
     let differs = world.send(&registration(IP, "i-a", T1).text(&elsewhere)).await;
+    assert_eq!(world.engine.take_counts(), (0, 1));
     assert_eq!(differs.says(409, "mapping_differs")["cellId"], "cell-1");
     differs.check_problem();
     assert_eq!(world.row(IP), live(IP, "i-a", T1_MS));
@@ -142,6 +145,7 @@ async fn the_newest_instance_wins_and_a_delete_covers_all_that_is_not_newer() {
         let (world, mut shown) = (World::new(), None);
         for step in story {
             let before = world.row(IP);
+            world.engine.take_log();
             let is_refused = match step {
                 Put(instance, at, Ok(())) => {
                     world.stands(IP, instance, at).await;
@@ -158,6 +162,7 @@ async fn the_newest_instance_wins_and_a_delete_covers_all_that_is_not_newer() {
                     *outcome == "superseded"
                 }
             };
+            assert_eq!(world.engine.take_counts(), (0, 1), "one write and no read");
             assert_eq!(world.instance(IP).await, shown);
             assert!(!is_refused || world.row(IP) == before);
         }
@@ -314,17 +319,4 @@ async fn a_lost_registration_that_is_refused_by_a_tombstone_about_to_be_purged_s
     }
     let world = World::new();
     world.overtaken(dying_tombstone(30 * DAY_MS), false).register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_message_whose_outcome_is_unknown_comes_again() {
-    for trouble in [AnswerLost, Lost] {
-        let world = World::new();
-        world.stands(IP, "i-a", T1).await;
-        let batch = batch_of(&[("m-1", task(IP, T1, Some("i-a")))]);
-        assert_eq!(world.doomed(trouble).batch(&batch).await, ["m-1"], "{trouble:?}");
-        assert!(world.batch(&batch).await.is_empty());
-        assert_eq!(world.instance(IP).await, None);
-        world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
-    }
 }

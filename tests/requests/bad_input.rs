@@ -1,6 +1,6 @@
 //! Bad input at each route: a problem names the field, and `DynamoDB` is not asked.
 //!
-//! The tables have each field of each route once for each kind of mistake. A rule that holds for all routes is tested on all
+//! Each field of each route is wrong once in each way that its schema has. A rule that holds for all routes is tested on all
 //! routes. `limits.rs` has the values just outside a limit.
 
 use super::Api;
@@ -8,162 +8,109 @@ use crate::harness::contract::resolve;
 use crate::harness::events::{Event, sample};
 use crate::harness::functions::all_routes;
 use dev::openapi;
-use functions::operation::{IdempotencyKey, Operation};
-use serde_json::{Value, json};
+use functions::operation::{IdempotencyKey, Operation, Schema};
+use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 pub const CREATE_DEVICE: &str = "PUT /devices/{deviceId}";
 pub const PATCH_STATE: &str = "PATCH /devices/{deviceId}/state";
 const ADJUST_DEVICE: &str = "POST /devices/{deviceId}/adjustments";
-const SET_STATUS: &str = "PUT /devices/{deviceId}/status";
-const SET_CONFIG: &str = "PUT /devices/{deviceId}/config";
 pub const CREATE_PRODUCT: &str = "PUT /products/{productId}";
 const ADJUST_STOCK: &str = "POST /products/{productId}/adjustments";
 pub const PLACE: &str = "POST /orders";
 pub const LIST: &str = "GET /orders";
 const CANCEL: &str = "POST /orders/{orderId}/cancellation";
-pub const REGISTER: &str = "PUT /mappings/{hostIp}";
 pub const DELETE_MAPPING: &str = "DELETE /mappings/{hostIp}";
 pub const ACQUIRE: &str = "PUT /leases/{leaseKey}";
-const RENEW: &str = "PATCH /leases/{leaseKey}";
 const RELEASE: &str = "DELETE /leases/{leaseKey}";
 pub const ENSURE: &str = "PUT /parents/{parentId}/child";
 const SHOW_CHILD: &str = "GET /parents/{parentId}/child";
 
-/// A route, a body, and the code and the field of the problem. `@` stands for a moment that has passed.
+/// A route, a body, and the code and the field of the problem, beside those that follow from the schemas.
 const BODIES: &[(&str, &str, &str, &str)] = &[
-    (CREATE_DEVICE, "{}", "missing_field", "/state"),
-    (CREATE_DEVICE, r#"{"state":[]}"#, "invalid_type", "/state"),
-    (CREATE_DEVICE, r#"{"state":{},"config":null}"#, "invalid_type", "/config"),
-    (CREATE_DEVICE, r#"{"state":{},"status":true}"#, "invalid_type", "/status"),
-    (CREATE_DEVICE, r#"{"state":{},"status":"ONLINE"}"#, "invalid_value", "/status"),
     (CREATE_DEVICE, r#"{"state":{},"config":{"a":[0,{"~/":1e400}]}}"#, "number_out_of_range", "/config/a/1/~0~1"),
     (CREATE_DEVICE, r#"{"state":{"n":1e-131}}"#, "number_out_of_range", "/state/n"),
     (CREATE_DEVICE, r#"{"state":{"a":1,"a":1}}"#, "duplicate_name", "/state/a"),
-    (CREATE_DEVICE, r#"{"state":{"_version":1}}"#, "reserved_name", "/state/_version"),
     (CREATE_DEVICE, r#"{"state":{},"config":{"__proto__":1}}"#, "reserved_name", "/config/__proto__"),
-    (CREATE_DEVICE, r#"{"state":{},"_":1}"#, "reserved_name", "/_"),
     (CREATE_DEVICE, r#"{"state":{},"a/b~":1}"#, "unknown_field", "/a~1b~0"),
     (CREATE_DEVICE, r#"{"state":{},"createdAt":1}"#, "unknown_field", "/createdAt"),
-    (CREATE_DEVICE, r#"{"state":{"":1}}"#, "invalid_name", "/state/"),
     (PATCH_STATE, r#"{"_purgeAt":null}"#, "reserved_name", "/_purgeAt"),
     (PATCH_STATE, r#"{"a":[{"":1}]}"#, "invalid_name", "/a/0/"),
     (PATCH_STATE, r#"{"n":{"m":1e126}}"#, "number_out_of_range", "/n/m"),
-    (PATCH_STATE, r#"{"n":123456789012345678901234567890123456789}"#, "number_out_of_range", "/n"),
     (PATCH_STATE, r#"{"a":1,"b":{"c":1,"\u0063":2}}"#, "duplicate_name", "/b/c"),
-    (ADJUST_DEVICE, r#"{"by":1}"#, "missing_field", "/attribute"),
-    (ADJUST_DEVICE, r#"{"attribute":"a"}"#, "missing_field", "/by"),
-    (ADJUST_DEVICE, r#"{"attribute":null,"by":1}"#, "invalid_type", "/attribute"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":"1"}"#, "invalid_type", "/by"),
     (ADJUST_DEVICE, r#"{"attribute":"a","by":{"$serde_json::private::Number":"1"}}"#, "invalid_type", "/by"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1e400}"#, "number_out_of_range", "/by"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"min":"0"}"#, "invalid_type", "/min"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"min":1e400}"#, "number_out_of_range", "/min"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"max":[]}"#, "invalid_type", "/max"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"max":1e400}"#, "number_out_of_range", "/max"),
     (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"min":2,"max":1}"#, "invalid_value", "/min"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"onLimit":"wrap"}"#, "invalid_value", "/onLimit"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"onLimit":0}"#, "invalid_type", "/onLimit"),
     (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"by":2}"#, "duplicate_name", "/by"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"deviceId":1}"#, "unknown_field", "/deviceId"),
-    (ADJUST_DEVICE, r#"{"attribute":"a","by":1,"_x":1}"#, "reserved_name", "/_x"),
-    (SET_STATUS, "{}", "missing_field", "/status"),
-    (SET_STATUS, r#"{"status":"on"}"#, "invalid_value", "/status"),
-    (SET_STATUS, r#"{"status":["online"]}"#, "invalid_type", "/status"),
-    (SET_STATUS, r#"{"status":"offline","version":1}"#, "unknown_field", "/version"),
-    (SET_STATUS, r#"{"status":"offline","_x":1}"#, "reserved_name", "/_x"),
-    (SET_CONFIG, r#"{"_x":1}"#, "reserved_name", "/_x"),
-    (SET_CONFIG, r#"{"n":1e400}"#, "number_out_of_range", "/n"),
-    (SET_CONFIG, r#"{"":1}"#, "invalid_name", "/"),
-    (CREATE_PRODUCT, "{}", "missing_field", "/stock"),
-    (CREATE_PRODUCT, r#"{"stock":"1"}"#, "invalid_type", "/stock"),
-    (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":-1}"#, "invalid_value", "/lowStockAt"),
-    (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":null}"#, "invalid_type", "/lowStockAt"),
-    (CREATE_PRODUCT, r#"{"stock":1,"lowStockAt":0.5}"#, "invalid_value", "/lowStockAt"),
-    (CREATE_PRODUCT, r#"{"stock":1,"status":"in_stock"}"#, "unknown_field", "/status"),
-    (ADJUST_STOCK, "{}", "missing_field", "/by"),
-    (ADJUST_STOCK, r#"{"by":null}"#, "invalid_type", "/by"),
-    (ADJUST_STOCK, r#"{"by":1.5}"#, "invalid_value", "/by"),
-    (ADJUST_STOCK, r#"{"by":-1000000000000001}"#, "invalid_value", "/by"),
-    (ADJUST_STOCK, r#"{"by":1e400}"#, "number_out_of_range", "/by"),
-    (ADJUST_STOCK, r#"{"by":1,"min":0}"#, "unknown_field", "/min"),
-    (PLACE, r#"{"lines":[]}"#, "missing_field", "/userId"),
-    (PLACE, r#"{"userId":7,"lines":[]}"#, "invalid_type", "/userId"),
-    (PLACE, r#"{"userId":"a b","lines":[]}"#, "invalid_id", "/userId"),
-    (PLACE, r#"{"userId":"u"}"#, "missing_field", "/lines"),
-    (PLACE, r#"{"userId":"u","lines":{}}"#, "invalid_type", "/lines"),
-    (PLACE, r#"{"userId":"u","lines":["b"]}"#, "invalid_type", "/lines/0"),
-    (PLACE, r#"{"userId":"u","lines":[{"quantity":1}]}"#, "missing_field", "/lines/0/productId"),
-    (PLACE, r#"{"userId":"u","lines":[{"productId":"a\n","quantity":1}]}"#, "invalid_id", "/lines/0/productId"),
     (
         PLACE,
         r#"{"userId":"u","lines":[{"productId":"a","quantity":1},{"productId":"a","quantity":2}]}"#,
         "invalid_value",
         "/lines/1/productId",
     ),
-    (PLACE, r#"{"userId":"u","lines":[{"productId":"a"}]}"#, "missing_field", "/lines/0/quantity"),
-    (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":"1"}]}"#, "invalid_type", "/lines/0/quantity"),
-    (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":1.5}]}"#, "invalid_value", "/lines/0/quantity"),
     (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":-0}]}"#, "invalid_value", "/lines/0/quantity"),
-    (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":1000001}]}"#, "invalid_value", "/lines/0/quantity"),
-    (
-        PLACE,
-        r#"{"userId":"u","lines":[{"productId":"a","quantity":1e400}]}"#,
-        "number_out_of_range",
-        "/lines/0/quantity",
-    ),
-    (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":1,"price":0}]}"#, "unknown_field", "/lines/0/price"),
-    (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":1}],"orderId":1}"#, "unknown_field", "/orderId"),
-    (PLACE, r#"{"userId":"u","lines":[{"productId":"a","quantity":1}],"_x":1}"#, "reserved_name", "/_x"),
-    (CANCEL, r#"{"why":"late"}"#, "unknown_field", "/why"),
-    (REGISTER, r#"{"instanceId":"i","creationTimestamp":@}"#, "missing_field", "/cellId"),
-    (REGISTER, r#"{"cellId":1,"instanceId":"i","creationTimestamp":@}"#, "invalid_type", "/cellId"),
-    (REGISTER, r#"{"cellId":"..","instanceId":"i","creationTimestamp":@}"#, "invalid_id", "/cellId"),
-    (REGISTER, r#"{"cellId":"c","creationTimestamp":@}"#, "missing_field", "/instanceId"),
-    (REGISTER, r#"{"cellId":"c","instanceId":null,"creationTimestamp":@}"#, "invalid_type", "/instanceId"),
-    (REGISTER, r#"{"cellId":"c","instanceId":"","creationTimestamp":@}"#, "invalid_id", "/instanceId"),
-    (REGISTER, r#"{"cellId":"c","instanceId":"i"}"#, "missing_field", "/creationTimestamp"),
-    (REGISTER, r#"{"cellId":"c","instanceId":"i","creationTimestamp":1}"#, "invalid_type", "/creationTimestamp"),
-    (
-        REGISTER,
-        r#"{"cellId":"c","instanceId":"i","creationTimestamp":@,"hostIp":"192.0.2.1"}"#,
-        "unknown_field",
-        "/hostIp",
-    ),
-    (ACQUIRE, r#"{"ttlSeconds":1}"#, "missing_field", "/holder"),
-    (ACQUIRE, r#"{"holder":7,"ttlSeconds":1}"#, "invalid_type", "/holder"),
-    (ACQUIRE, r#"{"holder":"a b","ttlSeconds":1}"#, "invalid_id", "/holder"),
-    (ACQUIRE, r#"{"holder":"a"}"#, "missing_field", "/ttlSeconds"),
-    (ACQUIRE, r#"{"holder":"a","ttlSeconds":"60"}"#, "invalid_type", "/ttlSeconds"),
-    (ACQUIRE, r#"{"holder":"a","ttlSeconds":0}"#, "invalid_value", "/ttlSeconds"),
-    (ACQUIRE, r#"{"holder":"a","ttlSeconds":900.5}"#, "invalid_value", "/ttlSeconds"),
-    (ACQUIRE, r#"{"holder":"a","ttlSeconds":1e400}"#, "number_out_of_range", "/ttlSeconds"),
-    (ACQUIRE, r#"{"holder":"a","ttlSeconds":1,"token":1}"#, "unknown_field", "/token"),
-    (RENEW, r#"{"ttlSeconds":1}"#, "missing_field", "/token"),
-    (RENEW, r#"{"token":"1","ttlSeconds":1}"#, "invalid_type", "/token"),
-    (RENEW, r#"{"token":0,"ttlSeconds":1}"#, "invalid_value", "/token"),
-    (RENEW, r#"{"token":9007199254740992,"ttlSeconds":1}"#, "invalid_value", "/token"),
-    (RENEW, r#"{"token":1}"#, "missing_field", "/ttlSeconds"),
-    (RENEW, r#"{"token":1,"ttlSeconds":901}"#, "invalid_value", "/ttlSeconds"),
-    (RENEW, r#"{"token":1,"ttlSeconds":1,"holder":"a"}"#, "unknown_field", "/holder"),
-    (ENSURE, r#"{"spec":{}}"#, "missing_field", "/parentUid"),
-    (ENSURE, r#"{"parentUid":"","spec":{}}"#, "invalid_id", "/parentUid"),
-    (ENSURE, r#"{"parentUid":"u"}"#, "missing_field", "/spec"),
-    (ENSURE, r#"{"parentUid":"u","spec":[]}"#, "invalid_type", "/spec"),
-    (ENSURE, r#"{"parentUid":"u","spec":{"_a":1}}"#, "reserved_name", "/spec/_a"),
-    (ENSURE, r#"{"parentUid":"u","spec":{},"childId":"c"}"#, "unknown_field", "/childId"),
-    (ENSURE, r#"{"parentUid":"u","spec":{},"lease":null}"#, "invalid_type", "/lease"),
-    (ENSURE, r#"{"parentUid":"u","spec":{},"lease":{"token":1}}"#, "missing_field", "/lease/key"),
-    (ENSURE, r#"{"parentUid":"u","spec":{},"lease":{"key":"a b","token":1}}"#, "invalid_id", "/lease/key"),
-    (ENSURE, r#"{"parentUid":"u","spec":{},"lease":{"key":"k"}}"#, "missing_field", "/lease/token"),
-    (ENSURE, r#"{"parentUid":"u","spec":{},"lease":{"key":"k","token":0}}"#, "invalid_value", "/lease/token"),
-    (
-        ENSURE,
-        r#"{"parentUid":"u","spec":{},"lease":{"key":"k","token":1,"holder":"a"}}"#,
-        "unknown_field",
-        "/lease/holder",
-    ),
 ];
+
+/// A wrong value, with the code of its problem and the way from the value to the field.
+type Wrong = (Value, &'static str, String);
+
+/// A value as its schema wants it, with all members, and the values with one mistake.
+fn values(schema: &Schema) -> (Value, Vec<Wrong>) {
+    const TYPE: &str = "invalid_type";
+    const VALUE: &str = "invalid_value";
+    const RANGE: &str = "number_out_of_range";
+    let wide: Value = serde_json::from_str("1e400").expect("JSON");
+    let mut inside: Vec<Wrong> = Vec::new();
+    let (right, wrong) = match schema {
+        Schema::Named(_, of) | Schema::With(_, of) => return values(of),
+        Schema::Shared("Token") => return values(&Schema::Whole(1, (1 << 53) - 1)),
+        Schema::Shared("Id") => (json!("a"), vec![(json!(7), TYPE), (json!("a b"), "invalid_id")]),
+        Schema::Shared("GivenTimestamp") => {
+            (json!("2026-03-07T10:00:00Z"), vec![(json!(1), TYPE), (json!("2026"), "invalid_timestamp")])
+        }
+        Schema::Shared(_) => {
+            let members = [("_x", json!(1), "reserved_name"), ("", json!(1), "invalid_name"), ("n", wide, RANGE)];
+            inside.extend(members.map(|(name, value, code)| (json!({name: value}), code, format!("/{name}"))));
+            (json!({}), vec![])
+        }
+        Schema::Whole(least, most) => {
+            let outside = [json!(least - 1), json!(most + 1), json!(0.5)].map(|value| (value, VALUE));
+            (json!(least), [&outside[..], &[(json!("1"), TYPE), (wide, RANGE)]].concat())
+        }
+        Schema::OneOf(texts) => (json!(texts[0]), vec![(json!(true), TYPE), (json!("other"), VALUE)]),
+        Schema::Json(text) if text.contains(r#""string""#) => (json!("a"), vec![(json!(1), TYPE)]),
+        Schema::Json(_) => (json!(1), vec![(json!("1"), TYPE), (wide, RANGE)]),
+        Schema::List(.., of) => {
+            let (one, wrong) = values(of);
+            inside.extend(wrong.into_iter().map(|(value, code, at)| (json!([value]), code, format!("/0{at}"))));
+            (json!([one]), vec![(json!({}), TYPE), (json!([]), VALUE)])
+        }
+        Schema::Object(members) => {
+            let known = |name: &'static str| name.trim_end_matches('?');
+            let of_members: Vec<_> = members.iter().map(|(name, of)| (*name, values(of))).collect();
+            let right: Map<_, _> =
+                of_members.iter().map(|(name, (right, _))| (known(name).to_owned(), right.clone())).collect();
+            let with = |name: &str, value: Value| {
+                let mut object = right.clone();
+                object.insert(name.to_owned(), value);
+                json!(object)
+            };
+            inside.push((with("more", json!(1)), "unknown_field", "/more".to_owned()));
+            for (name, (_, wrong)) in of_members {
+                let (mut without, at) = (right.clone(), format!("/{}", known(name)));
+                without.remove(name);
+                if without != right {
+                    inside.push((json!(without), "missing_field", at.clone()));
+                }
+                inside.extend(
+                    wrong.into_iter().map(|(value, code, on)| (with(known(name), value), code, format!("{at}{on}"))),
+                );
+            }
+            (json!(right), vec![])
+        }
+    };
+    inside.extend(wrong.into_iter().chain([(Value::Null, TYPE)]).map(|(value, code)| (value, code, String::new())));
+    (right, inside)
+}
 
 /// A route, a query, and the code and the field of the problem.
 type Query = (&'static str, &'static [(&'static str, &'static str)], &'static str, &'static str);
@@ -220,11 +167,21 @@ fn with_body() -> impl Iterator<Item = Operation> {
 #[tokio::test]
 async fn a_wrong_field_of_a_body_is_named() {
     let api = Api::start();
-    for (route, body, code, field) in BODIES {
-        let (event, body) = (event(route), &body.replace('@', r#""2026-03-07T10:00:00Z""#));
-        api.of(route).bad_input(&event.clone().text(body), code, field).await;
-        if *route == ACQUIRE || *route == ADJUST_STOCK {
-            api.of(route).bad_input(&event.without_header("idempotency-key").text(body), code, field).await;
+    let mut all: Vec<_> = BODIES
+        .iter()
+        .map(|(route, body, code, field)| (*route, (*body).to_owned(), *code, (*field).to_owned()))
+        .collect();
+    for Operation { at, body, .. } in all_routes() {
+        let Some((mut body, wrong)) = body.as_ref().map(values) else { continue };
+        all.extend(wrong.into_iter().map(|(body, code, field)| (at, body.to_string(), code, field)));
+        body["_x"] = json!(1);
+        all.push((at, body.to_string(), "reserved_name", "/_x".to_owned()));
+    }
+    for (route, body, code, field) in all {
+        let event = event(route).text(&body);
+        api.of(route).bad_input(&event, code, &field).await;
+        if route == ACQUIRE || route == ADJUST_STOCK {
+            api.of(route).bad_input(&event.without_header("idempotency-key"), code, &field).await;
         }
     }
 }

@@ -1,11 +1,10 @@
 //! The units of requests, and the capacity that throttles those beyond it.
 
-use crate::counter::{Failed, TABLE, add, add_at, held, put, read, scene};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use crate::counter::{Failed, TABLE, add, add_at, codes, held, put, read, scene, transact, updating};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError as Refused;
 use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue, DeleteRequest, Get, KeysAndAttributes, Put, TransactGetItem, TransactWriteItem, Update,
-    WriteRequest,
+    AttributeValue, DeleteRequest, Get, KeysAndAttributes, Put, TransactGetItem, TransactWriteItem, WriteRequest,
 };
 use aws_sdk_dynamodb::{Client, error::ProvideErrorMetadata};
 use fencepost_test::{Capacity, Dynamo, Units, size_of_item};
@@ -47,18 +46,6 @@ async fn look(client: &Client) {
     client.get_item().table_name(TABLE).set_key(Some(key("a"))).send().await.expect("an answer");
 }
 
-fn updating(id: &str) -> TransactWriteItem {
-    let update = Update::builder().table_name(TABLE).set_key(Some(key(id))).update_expression("ADD n :one");
-    let update = update.expression_attribute_values(":one", AttributeValue::N("1".to_owned()));
-    TransactWriteItem::builder().update(update.build().expect("whole")).build()
-}
-
-async fn transact(client: &Client, token: &str, ids: &[&str]) -> Result<(), TransactWriteItemsError> {
-    let steps = ids.iter().map(|id| updating(id)).collect();
-    let sent = client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token).send();
-    sent.await.map(drop).map_err(aws_sdk_dynamodb::error::SdkError::into_service_error)
-}
-
 /// The units of the requests of this operation.
 fn of(db: &Dynamo, operation: &str) -> (f64, f64) {
     let Units { read, write } = db.log().of(operation).units();
@@ -78,9 +65,9 @@ async fn units_are_counted_by_started_blocks_and_twice_in_transactions() {
         assert_eq!(of(&db, "GetItem"), (reads, 0.0), "{bytes} bytes, consistent");
         look(&client).await;
         assert_eq!(of(&db, "GetItem"), (1.5 * reads, 0.0), "{bytes} bytes, eventually consistent");
-        transact(&client, "t-1", &["a"]).await.expect("no condition");
+        transact(&client, "t-1", &["a"], None).await.expect("no condition");
         assert_eq!(of(&db, "TransactWriteItems"), (0.0, 2.0 * writes), "{bytes} bytes");
-        transact(&client, "t-1", &["a"]).await.expect("a replay");
+        transact(&client, "t-1", &["a"], None).await.expect("a replay");
         assert_eq!(of(&db, "TransactWriteItems"), (2.0 * reads, 2.0 * writes), "a replay reads");
         let get = Get::builder().table_name(TABLE).set_key(Some(key("a"))).build().expect("whole");
         let get = TransactGetItem::builder().get(get).build();
@@ -123,7 +110,13 @@ async fn a_refused_write_costs_units_and_an_invalid_one_does_not() {
     assert_eq!(of(&db, "PutItem"), (0.0, 3.0), "the size that it would have had");
     let put = Put::builder().table_name(TABLE).set_item(item()).condition_expression(absent);
     let put = TransactWriteItem::builder().put(put.build().expect("whole")).build();
-    client.transact_write_items().transact_items(updating("b")).transact_items(put).send().await.expect_err("refused");
+    client
+        .transact_write_items()
+        .transact_items(updating("b", None))
+        .transact_items(put)
+        .send()
+        .await
+        .expect_err("refused");
     assert_eq!(of(&db, "TransactWriteItems"), (0.0, 2.0 + 6.0));
     let broken = client.update_item().table_name(TABLE).set_key(Some(key("a"))).update_expression("nonsense");
     broken.send().await.expect_err("invalid");
@@ -222,12 +215,6 @@ async fn a_throttled_request_names_the_limit_and_the_table() {
     }
 }
 
-/// The reasons of the steps of a cancelled transaction.
-fn reasons(refused: Result<(), TransactWriteItemsError>) -> Vec<String> {
-    let Err(TransactWriteItemsError::TransactionCanceledException(cancelled)) = refused else { panic!("{refused:?}") };
-    cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code().map(ToOwned::to_owned)).collect()
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_transaction_is_cancelled_at_the_steps_without_capacity() {
     for (mode, code) in [
@@ -238,8 +225,9 @@ async fn a_transaction_is_cancelled_at_the_steps_without_capacity() {
         db.capacity(Capacity::of_items().with_units(1.0, 1.0));
         db.capacity(mode);
         let client = db.client_without_retries();
-        transact(&client, "t-1", &["a"]).await.expect("a unit is left");
-        assert_eq!(reasons(transact(&client, "t-2", &["b", "a"]).await), ["None", code]);
+        transact(&client, "t-1", &["a"], None).await.expect("a unit is left");
+        let refused = transact(&client, "t-2", &["b", "a"], None).await.expect_err("a has no unit left");
+        assert_eq!(codes(&refused), ["None", code]);
         assert_eq!((held(&db, "a"), db.row(TABLE, "b"), of(&db, "TransactWriteItems")), (1, Value::Null, (0.0, 2.0)));
     }
 }
@@ -253,17 +241,22 @@ async fn a_transaction_occupies_its_items_from_its_arrival_to_its_answer() {
     let client = db.client_without_retries();
     let others = async {
         sleep(Duration::from_millis(19)).await; // 1 ms before the answer leaves
-        tokio::join!(transact(&client, "t-2", &["b", "a"]), add(&client, "a"), async {
-            drop(transact(&client, "t-1", &["a"]).await.expect_err("in progress"));
-        })
+        tokio::join!(
+            transact(&client, "t-2", &["b", "a"], None),
+            transact(&client, "t-1", &["a"], None),
+            add(&client, "a"),
+            read(&client, "a")
+        )
     };
     let first = async {
-        transact(&client, "t-1", &["a"]).await.expect("it came first");
+        transact(&client, "t-1", &["a"], None).await.expect("it came first");
         add(&client, "a").await.expect("it is done");
+        transact(&client, "t-1", &["a"], None).await.expect("a replay");
     };
-    let ((), (transaction, write, ())) = tokio::join!(first, others);
-    assert_eq!(reasons(transaction), ["None", "TransactionConflict"]);
+    let ((), (other, copy, write, read)) = tokio::join!(first, others);
+    assert_eq!(codes(&other.expect_err("a is held")), ["None", "TransactionConflict"]);
+    assert!(matches!(*copy.expect_err("the first is not done"), Refused::TransactionInProgressException(_)));
     assert_eq!(write, Err(Failed::With("TransactionConflictException".to_owned())));
-    assert_eq!(held(&db, "a"), 2);
-    assert_eq!((of(&db, "TransactWriteItems"), of(&db, "UpdateItem")), ((2.0, 6.0), (0.0, 2.0)), "refusals cost too");
+    assert_eq!((read, held(&db, "a"), db.row(TABLE, "b")), (Ok(1), 2, Value::Null));
+    assert_eq!((of(&db, "TransactWriteItems"), of(&db, "UpdateItem")), ((4.0, 6.0), (0.0, 2.0)), "refusals cost too");
 }

@@ -2,7 +2,8 @@
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError as Refused;
+use aws_sdk_dynamodb::types::{AttributeValue, ReturnValuesOnConditionCheckFailure, TransactWriteItem, Update};
 use fencepost_test::Dynamo;
 use serde_json::json;
 
@@ -77,4 +78,24 @@ pub async fn read(client: &Client, id: &str) -> Result<u64, Failed> {
     let read = client.get_item().table_name(TABLE).key("id", AttributeValue::S(id.to_owned())).consistent_read(true);
     let item = read.send().await.map_err(|error| failed(&error))?.item.expect("it is there");
     Ok(item["version"].as_n().expect("a number").parse().expect("a whole number"))
+}
+
+/// A transaction that adds one to each of these counters under this condition, or to none.
+pub async fn transact(client: &Client, token: &str, ids: &[&str], condition: Option<&str>) -> Result<(), Box<Refused>> {
+    let steps = ids.iter().map(|id| updating(id, condition)).collect();
+    let sent = client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token).send().await;
+    sent.map(drop).map_err(|error| Box::new(error.into_service_error()))
+}
+
+pub fn updating(id: &str, condition: Option<&str>) -> TransactWriteItem {
+    let update = Update::builder().table_name(TABLE).key("id", AttributeValue::S(id.to_owned()));
+    let update = update.update_expression("ADD n :one").set_condition_expression(condition.map(ToOwned::to_owned));
+    let update = update.expression_attribute_values(":one", one());
+    TransactWriteItem::builder().update(update.build().expect("whole")).build()
+}
+
+/// The reasons of the steps of a cancelled transaction.
+pub fn codes(refused: &Refused) -> Vec<&str> {
+    let Refused::TransactionCanceledException(cancelled) = refused else { panic!("not cancelled: {refused:?}") };
+    cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code()).collect()
 }
