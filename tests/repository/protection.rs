@@ -355,7 +355,8 @@ fn the_access_log_names_the_caller_of_each_authorizer() {
 }
 
 #[test]
-fn every_table_survives_the_stack_and_a_mistake() {
+fn every_table_survives_the_stack_and_a_mistake_and_is_shown() {
+    let template = read(FILE);
     let rules: &[(&[&str], &str)] = &[
         (&["DeletionPolicy"], "Retain"),
         (&["UpdateReplacePolicy"], "Retain"),
@@ -370,6 +371,10 @@ fn every_table_survives_the_stack_and_a_mistake() {
                     format!("{FILE}: {id} needs {}: {wanted}", path.join("."))
                 });
             }
+            let widgets = template.matches(&format!("\"${{{id}}}\"")).count();
+            found.unless(widgets == 2 && template.contains(&format!("\n  {id}Table: {{")), || {
+                format!("{FILE}: {id} needs an output {id}Table, and a line in both widgets of units")
+            });
         }
         Ok(())
     });
