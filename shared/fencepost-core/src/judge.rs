@@ -367,4 +367,13 @@ pub(crate) mod tests {
         assert_eq!(judged(&create(id(5)), None), Verdict::NeverApplied);
         assert_eq!(judged(&create(id(5)), Some(&row_at(1))), Verdict::NeverApplied);
     }
+
+    #[test]
+    fn a_write_is_exact_unless_it_has_a_window_and_a_verdict_is_final_if_it_proves() {
+        assert!(write(id(9), 40, 1).is_exact() && create(id(9)).is_exact() && !write(id(9), 40, 2).is_exact());
+        assert!(SentWrite { rules: OPEN, ..write(id(9), 40, W) }.is_exact(), "it demands the values");
+        let verdicts =
+            [Verdict::Landed(version(1)), Verdict::NeverApplied, Verdict::Open, Verdict::Unproved, Verdict::Corrupt];
+        assert_eq!(verdicts.map(Verdict::is_final), [true, true, false, false, false]);
+    }
 }

@@ -111,3 +111,44 @@ pub fn judge_renewal(stored: &StoredLease, at: u64, expires_at: u64) -> Verdict 
         None => Verdict::Unproved,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LEASE: StoredLease =
+        StoredLease { holder: None, token: 5, renewals: 3, expires_at: 900, acquire_id: Vec::new() };
+
+    #[test]
+    fn a_refused_acquire_is_ones_own_by_the_id_and_of_this_call_only_if_it_was_pending_with_the_same_end() {
+        use AfterAcquire::{Held, Mine, Released, Replayed};
+        let held = StoredLease { holder: Some("A".to_owned()), acquire_id: vec![7], ..LEASE };
+        for (id, expires_at, is_pending, after) in
+            [(7, 900, true, Mine), (7, 900, false, Replayed), (7, 901, true, Replayed), (8, 900, true, Held)]
+        {
+            assert_eq!(judge_acquire(&held, &[id], expires_at, is_pending), after, "{id} {expires_at} {is_pending}");
+        }
+        assert_eq!(judge_acquire(&StoredLease { holder: None, ..held }, &[7], 900, true), Released);
+    }
+
+    #[test]
+    fn a_refused_renewal_landed_if_the_lease_is_one_renewal_further_and_has_its_end() {
+        for (at, expires_at, verdict) in [
+            (2, 900, Verdict::Landed(Version::new(3).expect("small"))),
+            (2, 901, Verdict::NeverApplied),
+            (1, 900, Verdict::Unproved),
+            (3, 900, Verdict::Unproved),
+        ] {
+            assert_eq!(judge_renewal(&LEASE, at, expires_at), verdict, "{at} {expires_at}");
+        }
+    }
+
+    #[test]
+    fn a_lease_ends_after_its_length_and_is_free_when_it_ended_the_skew_of_the_clocks_ago() {
+        let seconds = Duration::from_secs;
+        let now = SystemTime::UNIX_EPOCH + seconds(100);
+        let times = LeaseTimes::at(now, seconds(30), seconds(5));
+        assert_eq!((times.expires_at, times.cutoff, times.floor), (130_000, 95_000, 100_000));
+        assert_eq!(LeaseTimes::at(now, Duration::ZERO, seconds(101)).cutoff, 0);
+    }
+}

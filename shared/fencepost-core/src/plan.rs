@@ -219,6 +219,7 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
 mod tests {
     use super::*;
     use crate::format::AttributeValue;
+    use crate::judge::TableRules;
     use std::time::UNIX_EPOCH;
 
     /// The boundary of the size of an expression lies among these numbers of attributes.
@@ -240,5 +241,23 @@ mod tests {
             fitting += usize::from(fits);
         }
         assert!((1..names.len()).contains(&fitting), "{fitting}");
+    }
+
+    #[test]
+    fn a_create_whose_value_ends_soon_may_vanish_and_a_version_rises_only_where_it_has_room() {
+        let layout = Layout { attributes: &["a", "ends"], expires_at: Some("ends"), ..Layout::of_key("id") };
+        let key = Attributes::from([("id".to_owned(), AttributeValue::S("1".to_owned()))]);
+        let commit = Commit { id: WriteId::from_random(1), prune: &[], burn: &[], fence: None };
+        let now = UNIX_EPOCH + Duration::from_hours(100);
+        for (ends, may_vanish) in [(Some(100 * 3600 + 60), true), (Some(200 * 3600), false), (None, false)] {
+            let item = ends.map(|ends| ("ends".to_owned(), row::number(ends))).into_iter().collect();
+            let prepared = Write::Create(item).prepare(&layout, &key, commit, now, Duration::ZERO).expect("an item");
+            assert_eq!(prepared.sent.rules, TableRules { rows_may_vanish: may_vanish, ..layout.rules() }, "{ends:?}");
+        }
+        let at = |below| ItemVersion {
+            version: Version::new((1_u64 << 53) - 1 - below).expect("a version"),
+            incarnation: commit.id.as_incarnation(),
+        };
+        assert!(check_room(&layout, at(1)).is_ok() && check_room(&layout, at(0)).is_err());
     }
 }

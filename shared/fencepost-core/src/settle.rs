@@ -130,6 +130,8 @@ pub fn made(sent: &SentWrite, version: Version) -> ItemVersion {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::judge::TableRules;
+    use crate::judge::tests::{OWN, ROW, VANISHING, W, adoption, create, id, version, write};
 
     const LANDED: Verdict = Verdict::Landed(Version::ABSENT.next());
 
@@ -172,5 +174,42 @@ mod tests {
             assert_eq!(anchors_of(writes, adds, open), anchors, "{name}");
         }
         assert!(writes_to(&[2], &[1, 2]) && !writes_to(&[2], &[0, 1]));
+    }
+
+    #[test]
+    fn a_write_can_be_burned_in_a_row_of_its_own_and_on_a_free_key_that_stays_as_it_is() {
+        let ending = TableRules { values_may_end: true, ..OWN };
+        let on_free_key = |rules| SentWrite { rules, ..create(id(9)) };
+        let adopts = adoption(id(9), 40, 1);
+        for (sent, can) in [
+            (write(id(9), 40, 1), true),
+            (SentWrite { rules: VANISHING, ..write(id(9), 40, 1) }, true),
+            (adopts, false),
+            (on_free_key(OWN), true),
+            (on_free_key(VANISHING), false),
+            (on_free_key(ending), false),
+        ] {
+            assert_eq!(can_be_burned(&sent), can, "{sent:?}");
+            let shown = [None, Some(Verdict::Open), Some(Verdict::Unproved), Some(Verdict::NeverApplied)];
+            assert_eq!(shown.map(|shown| burn_helps(&sent, shown)), [can, can, false, false], "{sent:?}");
+        }
+    }
+
+    #[test]
+    fn a_write_within_a_window_meets_the_row_it_demands_at_any_of_its_versions() {
+        let add = write(id(9), 40, W);
+        let at = |number, incarnation| is_in_window(&add, ItemVersion { version: version(number), incarnation });
+        assert_eq!([39, 40, 43, 44].map(|number| at(number, ROW)), [false, true, true, false]);
+        assert!(!at(40, id(1).as_incarnation()) && !is_in_window(&create(id(9)), committed(&create(id(9)))));
+    }
+
+    #[test]
+    fn a_row_keeps_its_incarnation_unless_the_write_makes_or_adopts_it() {
+        let [updated, created, adopted] =
+            [write(id(9), 40, 1), create(id(9)), adoption(id(9), 40, 1)].map(|sent| committed(&sent));
+        let mine = id(9).as_incarnation();
+        assert_eq!((updated.version, updated.incarnation), (version(41), ROW));
+        assert_eq!((created.version, created.incarnation), (version(1), mine));
+        assert_eq!((adopted.version, adopted.incarnation), (version(41), mine));
     }
 }

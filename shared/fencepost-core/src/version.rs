@@ -125,3 +125,15 @@ impl<T> Versioned<T> {
         self.at.version
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_version_has_room_for_as_many_writes_as_are_left_to_the_last_one() {
+        let version = Version::new(Version::MAX - 3).expect("a version");
+        assert_eq!([0, 2, 3, 4].map(|writes| version.has_room_for(writes)), [true, true, true, false]);
+        assert_eq!(Version::new(Version::MAX + 1), None);
+    }
+}
