@@ -382,7 +382,11 @@ fn changes_what_it_does_not_know(
 /// beside the call's other work. A copy of an applied create may make the removed row again, and later changes may be
 /// repeated on it, because it has no memory of them.
 fn own_effects<'a, 'b>(note: &Note, effects: &[&'b Effect<'a>], rows: &Rows) -> Vec<&'b Effect<'a>> {
-    let incarnation = |of: &State| of.at.map(|at| at.incarnation);
+    // That of the row which the write left, or removed.
+    let incarnation = |row: Row, effect: &Effect<'_>, now: &State| {
+        let before = || rows.before(row, effect.write).and_then(|state| state.at);
+        now.at.or_else(before).map(|at| at.incarnation)
+    };
     let vanishes = |row: &Row| Facts::of(row.kind).vanish(row.kind);
     let is_beside = |effect: &Effect<'_>, decision: &Decision| {
         let was_gone = |row| rows.before(row, effect.write).is_none_or(|state| state.raw.is_null());
@@ -394,7 +398,8 @@ fn own_effects<'a, 'b>(note: &Note, effects: &[&'b Effect<'a>], rows: &Rows) -> 
     let is_again = |effect: &Effect<'_>, first: &Effect<'_>| {
         effect.changes.iter().all(|(row, before, now)| {
             let same = |(of, from, then): &(Row, Option<&Item>, &State)| {
-                let is_same_row = now.at.is_some() && incarnation(now) == incarnation(then);
+                let [mine, other] = [incarnation(*row, effect, now), incarnation(*of, first, then)];
+                let is_same_row = mine.is_some() && mine == other;
                 of == row && (is_same_row || (from, &then.item) == (before, &now.item))
             };
             let between = |state: &State| (first.write..effect.write).contains(&state.write);
