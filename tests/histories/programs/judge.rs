@@ -152,9 +152,17 @@ impl Ended {
             Outcome::Refused | Outcome::Failed(_) => Claim::NotApplied,
             Outcome::Replayed(_) | Outcome::Unknown(_) | Outcome::Dropped => Claim::Nothing,
         };
-        // A second copy of what was refused is the one exception of a refusal, and none of a failure.
+        // A second copy of what was refused is the one exception of a refusal. A failure has it only if a send met another
+        // write of the item in progress.
+        let met_another = |sent: &&Sent| {
+            let is_conflict =
+                matches!(&sent.heard, Some((_, Heard::Error(_, code))) if code.ends_with("ConflictException"));
+            sent.request.op == note.number && is_conflict
+        };
         let may_land = match &told.outcome {
-            Outcome::Failed(failure) => failure.starts_with("EditRefused"),
+            Outcome::Failed(failure) => {
+                failure.starts_with("EditRefused") || self.log.iter().any(|sent| met_another(&sent))
+            }
             outcome => *outcome == Outcome::Refused,
         };
         if let Some(why) = contradiction(claim, during, &applied, may_land) {
