@@ -147,6 +147,10 @@ mod tests {
         assert!(by[2..usize::try_from(R).expect("small")].iter().all(|one| *one == Verdict::NeverApplied), "{by:?}");
         assert_eq!(by.last(), Some(&Verdict::Unproved));
         assert_eq!([None, Some(&foreign(43, 1))].map(|row| judge_open(&open, row, false)), [Verdict::Unproved; 2]);
+        let unchanged = |sent: SentWrite, row| assert_eq!(sent.not_applied_before(Some(&row)), sent);
+        unchanged(write(id(99), 40, W), foreign(42, 1));
+        unchanged(write(id(99), 40, W), row_at(39));
+        unchanged(SentWrite { rules: OPEN, ..write(id(99), 40, W) }, refused_by.clone());
         let applied = SentWrite { id: id(43), ..open };
         assert_eq!(judge_open(&applied, Some(&row_at(44)), false), Verdict::Landed(version(43)));
         assert_eq!(judge_open(&create(id(99)), Some(&refused_by), true), Verdict::Open);

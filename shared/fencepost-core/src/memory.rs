@@ -148,6 +148,7 @@ mod tests {
     fn an_id_is_removed_from_version_c_plus_r_on_and_never_earlier() {
         let memory: Memory =
             [(id(1), Trace::Applied(version(10))), (id(2), Trace::Burned(version(11)))].into_iter().collect();
+        assert_eq!((memory.count(), Memory::default().count()), (2, 0));
         let pruned = |seen| memory.prunable(version(seen), 16, id(9), 0);
         assert_eq!([pruned(24), pruned(25), pruned(26)], [vec![], vec![id(1)], vec![id(1), id(2)]]);
     }

@@ -350,4 +350,13 @@ mod tests {
         let slow = policy.spread_bound(1, 1, 32, Duration::from_secs(2));
         assert_eq!(slow, 4 * policy.max_round_trip, "a slow round trip is no reason to wait");
     }
+
+    #[test]
+    fn writers_are_a_crowd_when_they_commit_more_than_twice_in_five_round_trips() {
+        let crowded = |behind, observed| {
+            let observed = Duration::from_millis(observed);
+            Conflicts { behind, observed, round_trip: ROUND_TRIP, ..Conflicts::default() }.crowded()
+        };
+        assert_eq!([crowded(2, 49), crowded(2, 50), crowded(1, 1), crowded(u64::MAX, 50)], [true, false, false, true]);
+    }
 }

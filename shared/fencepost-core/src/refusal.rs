@@ -208,7 +208,7 @@ pub fn is_lost(mine: u64, current: u64, is_held: bool) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::tests::{OWN, create as created_by, version, write};
+    use crate::judge::tests::{OWN, VANISHING, create as created_by, version, write};
     use crate::memory::Trace;
     use crate::version::{Incarnation, Version};
     use std::time::{Duration, UNIX_EPOCH};
@@ -314,5 +314,29 @@ mod tests {
         let step = Step { row: 0, role, rules: OWN, is_named_by_client: true };
         let named = RefusedStep { step, reason: &reason };
         assert_eq!(judge_refusal(&[named], UNIX_EPOCH), Verdict::Unproved);
+    }
+
+    #[test]
+    fn a_burn_helps_a_write_that_may_still_be_applied_or_was_not_shown() {
+        let helps = |role, reason: &Reason| {
+            RefusedStep { step: Step { row: 0, role, rules: OWN, is_named_by_client: false }, reason }.burn_helps()
+        };
+        assert!(helps(update(3), &Reason::NotNow) && helps(update(4), &refused(row_of(THEIRS, 4))));
+        assert!(!helps(update(3), &refused(row_of(THEIRS, 4))), "its version has passed");
+        let on = Base::NoRow(version(1));
+        assert!(!helps(Role::Checks(on), &Reason::NotNow), "it leaves no id");
+        let bases = [create(), Role::Checks(on), Role::Adds, Role::Requires(7), Role::Repeats].map(|role| role.base());
+        assert_eq!(bases, [Some(on), Some(on), None, None, None]);
+    }
+
+    /// What other programs do to a row that nobody can read is not known.
+    #[test]
+    fn an_unreadable_row_is_in_the_way_of_a_create_as_long_as_it_stays() {
+        let ending = TableRules { values_may_end: true, ..OWN };
+        for (rules, may_land) in [(OWN, false), (VANISHING, true), (ending, true)] {
+            let step = Step { row: 0, role: create(), rules, is_named_by_client: false };
+            let step = RefusedStep { step, reason: &Reason::Refused(Seen::Unreadable) };
+            assert_eq!(steps_may_still_land(&[step], UNIX_EPOCH), may_land, "{rules:?}");
+        }
     }
 }

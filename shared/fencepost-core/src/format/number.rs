@@ -191,7 +191,7 @@ fn length(text: &str) -> i64 {
 pub fn is_plain(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     let (whole, fraction) = digits.split_once('.').unwrap_or((digits, "1"));
-    let is_one_text = (whole == "0" && text.len() > 1 || !whole.starts_with('0')) && !fraction.ends_with('0');
+    let is_one_text = (whole == "0" || !whole.starts_with('0')) && !fraction.ends_with('0');
     let is_short = !whole.is_empty() && !fraction.is_empty() && whole.len() + fraction.len() <= MAX_DIGITS;
     let are_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
     text == "0" || is_short && is_one_text && are_digits(whole) && are_digits(fraction) && digits != "0"

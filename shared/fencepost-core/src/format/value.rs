@@ -219,7 +219,9 @@ mod tests {
         let item = |value: &AttributeValue| Attributes::from([("x".to_owned(), L(vec![text("z"), value.clone()]))]);
         for (at, one) in values.iter().enumerate() {
             for (index, other) in values.iter().enumerate() {
+                let turned = Attributes::from([("x".to_owned(), L(vec![other.clone(), text("z")]))]);
                 let difference = (at != index).then_some("x");
+                assert_eq!(first_difference(&item(one), &turned), difference, "{one:?} {other:?}");
                 assert_eq!(first_difference(&item(one), &item(other)), difference, "{one:?} {other:?}");
             }
         }
