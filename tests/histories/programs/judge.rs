@@ -152,8 +152,8 @@ impl Ended {
             Outcome::Refused | Outcome::Failed(_) => Claim::NotApplied,
             Outcome::Replayed(_) | Outcome::Unknown(_) | Outcome::Dropped => Claim::Nothing,
         };
-        // A second copy of what was refused is the one exception of a refusal. A failure has it only if a send met another
-        // write of the item in progress.
+        // A second copy of what was refused is the one exception of a refusal. A failure has none, unless a send met a
+        // write in progress: assumption 2 of DESIGN excludes the copy that the network delivers all the same.
         let met_another = |sent: &&Sent| {
             let is_conflict =
                 matches!(&sent.heard, Some((_, Heard::Error(_, code))) if code.ends_with("ConflictException"));
