@@ -377,3 +377,40 @@ fn an_attempt_is_burned_where_the_stored_data_rejected_it_beginning_with_a_row_t
         }
     }
 }
+
+/// A send without time for its answer would turn "not applied" into "unknown", unless it is unknown already.
+#[test]
+fn a_write_leaves_with_time_for_its_answer_or_after_a_lost_one_and_never_after_its_window_on_either_clock() {
+    for (left, leaves) in [(150, true), (149, false)] {
+        let mut play = Play::new(|_| {});
+        play.left = millis(left);
+        play.attempt(1, false);
+        match leaves {
+            true => drop(play.sends()),
+            false => assert!(matches!(play.poll(), Some(Action::Tell(Told::Failed(Fault::Unavailable(_)))))),
+        }
+    }
+    let window = Duration::from_mins(4);
+    let (none, early) = (Duration::ZERO, window - millis(1));
+    for (left, at, wall, leaves) in [
+        (1, none, none, true),
+        (0, none, none, false),
+        (9999, early, early, true),
+        (9999, window, none, false),
+        (9999, none, window, false),
+    ] {
+        let mut play = Play::new(|_| {});
+        play.random = 0;
+        play.attempt(1, false);
+        let (leave, _) = play.sends();
+        play.answer(&leave, Answer::of(Outcome::Unknown, false));
+        let now = Now { at: play.at + at, wall: play.now().wall + wall, left: millis(left) };
+        let action = play.change.poll(now, &mut play.client, &mut || 0);
+        match leaves {
+            true => assert!(matches!(action, Some(Action::Send(..))), "{now:?}: {action:?}"),
+            false => {
+                assert!(matches!(action, Some(Action::Tell(Told::Failed(Fault::Unknown(_))))), "{now:?}: {action:?}");
+            }
+        }
+    }
+}
