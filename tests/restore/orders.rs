@@ -1,6 +1,5 @@
 //! Orders after a restore: their late copies, and their tags.
 
-use crate::harness::engine::Engine;
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{Functions, ORDERS, PRODUCTS, Shop};
 use crate::harness::restore::{Moment, SentWrites, restamp, rows};
@@ -99,22 +98,4 @@ async fn stock_that_is_restored_to_another_second_than_the_orders_is_sold_twice(
     restamp(&shop.engine, PRODUCTS).await;
     let orders = rows(&shop.engine, ORDERS).len();
     assert_eq!((orders, stock(&TestShop::on(&shop.engine)).await), (1, 10), "two mugs are ordered and in stock");
-}
-
-#[tokio::test]
-async fn restamping_touches_nothing_but_the_incarnation() {
-    let shop = shop().await;
-    shop.send(&order()).await.shown(201);
-    let all = |engine: &Engine| Shop::TABLES.iter().flat_map(|(table, _)| rows(engine, table)).collect::<Vec<_>>();
-    let before = all(&shop.engine);
-    for (table, _) in Shop::TABLES {
-        restamp(&shop.engine, table).await;
-    }
-    let after = all(&shop.engine);
-    assert_eq!(before.len(), after.len());
-    for (mut before, after) in before.into_iter().zip(after) {
-        assert_ne!(before["_incarnation"], after["_incarnation"]);
-        before["_incarnation"] = after["_incarnation"].clone();
-        assert_eq!(before, after);
-    }
 }

@@ -78,25 +78,6 @@ async fn each_row_gets_an_incarnation_of_its_own_and_rows_of_others_are_left_alo
     }
 }
 
-#[tokio::test]
-async fn old_versions_match_nothing_afterwards_and_new_ones_do() {
-    let (engine, table) = notes(2).await;
-    let key = "n-1";
-    let old = table.get(key).await.expect("an answer").expect("a note");
-    run(table.store()).await.expect("a run");
-    let table = Store::new(&engine.client()).table::<Note>(TABLE);
-    let put = |_: &Note| Ok::<_, Infallible>(Some(note("new")));
-    table.update_at_version(key, old.at, put).await.expect_err("stale");
-    table.delete_at_version(key, old.at).await.expect_err("stale");
-    let new = table.get(key).await.expect("an answer").expect("a note");
-    assert_eq!((new.version(), &new.value), (old.version(), &old.value));
-    let changed = table.update_at_version(key, new.at, put).await.expect("current");
-    assert_eq!(changed.version(), old.version().next());
-    // A tombstone is a row too: its next item goes on from its version.
-    let created = table.create("n-0", &note("again")).await.expect("only a tombstone");
-    assert_eq!(created.version().get(), 3);
-}
-
 /// A writer breaks the rule against other writers: its change stays. The row is read again.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_comes_between_is_not_overwritten() {
