@@ -2,12 +2,12 @@
 
 use super::accounts::{Account, TABLE, add_one};
 use crate::harness::emf::Metrics;
-use crate::harness::engine::{is_read, store};
+use crate::harness::engine::{failure_of, is_read, store};
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{DEVICES, environment_of};
 use crate::harness::world::context;
 use fencepost::testing::{Reporter, answer_request};
-use fencepost::{Call, Deadline, Edit, Error, Failure, Key, Reads, Store, Table, ThrottlingLimit, UpdateError};
+use fencepost::{Call, Deadline, Edit, Error, Failure, Key, Reads, Store, Table, ThrottlingLimit};
 use fencepost_test::{Capacity, Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use functions::device_state;
 use functions::function::Event as Start;
@@ -91,17 +91,9 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
     while begun.elapsed() < time {
         let (call, sent) = (soon(), Instant::now());
         let failed = if db.network().below(2) == 0 {
-            match table.in_call(&call).update_with_retry(&key, add_one).await {
-                Ok(_) => None,
-                Err(UpdateError::Failed(failure)) => Some(failure),
-                Err(error) => panic!("{error}"),
-            }
+            failure_of(table.in_call(&call).update_with_retry(&key, add_one).await)
         } else {
-            match table.in_call(&call).edit(&key, &Edit::add("balance", 1, ..)).await {
-                Ok(_) => None,
-                Err(UpdateError::Failed(failure)) => Some(failure),
-                Err(error) => panic!("{error}"),
-            }
+            failure_of(table.in_call(&call).edit(&key, &Edit::add("balance", 1, ..)).await)
         };
         assert!(sent.elapsed() <= ALLOWED, "{:?}", sent.elapsed());
         seen.calls += 1;

@@ -2,9 +2,10 @@
 
 use aws_sdk_dynamodb::Client;
 use dev::template::{KeyAttribute, Template};
-use fencepost::{Clock, Rng, Store};
+use fencepost::{Clock, Failure, Rng, Store, UpdateError};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
@@ -65,4 +66,13 @@ fn description(table: &str, key: &str) -> Value {
         description["GlobalSecondaryIndexes"] = json!(indexes);
     }
     description
+}
+
+/// The failure of a change that nothing but a failure can refuse.
+pub fn failure_of<T, R: Display>(ended: Result<T, UpdateError<R>>) -> Option<Failure> {
+    match ended {
+        Ok(_) => None,
+        Err(UpdateError::Failed(failure)) => Some(failure),
+        Err(error) => panic!("{error}"),
+    }
 }

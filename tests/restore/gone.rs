@@ -1,9 +1,9 @@
 //! A table is deleted under its writers. It comes back unchanged, under its name or another one. In between, the
 //! requests of callers fail at once. Earlier requests keep their verdict.
 
-use crate::harness::engine::{Engine, store};
+use crate::harness::engine::{Engine, failure_of, store};
 use crate::harness::restore::rows;
-use fencepost::{Edit, Failure, Key, Record, Store, Table, UpdateError};
+use fencepost::{Edit, Failure, Key, Record, Store, Table};
 use fencepost_test::{Changes, Dynamo, Rates};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -76,16 +76,8 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
         let table: Table<Counter> = store.table(*name.lock().expect("no panic"));
         let add_one = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
         let failed = match db.network().below(2) {
-            0 => match table.update_with_retry(&key, add_one).await {
-                Ok(_) => None,
-                Err(UpdateError::Failed(failure)) => Some(failure),
-                Err(error) => panic!("the counter was never deleted: {error}"),
-            },
-            _ => match table.edit(&key, &Edit::add("count", 1, ..)).await {
-                Ok(_) => None,
-                Err(UpdateError::Failed(failure)) => Some(failure),
-                Err(error) => panic!("the counter was never deleted: {error}"),
-            },
+            0 => failure_of(table.update_with_retry(&key, add_one).await),
+            _ => failure_of(table.edit(&key, &Edit::add("count", 1, ..)).await),
         };
         match failed {
             None => {

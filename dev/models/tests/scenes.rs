@@ -1,27 +1,11 @@
 //! Each small state space is visited as a whole, and holds. Each rule that is removed breaks the promise that it keeps.
 
-use models::scenes::{MODELS, Named, check, removals, scenes};
-use std::collections::BTreeSet;
+use models::scenes::{check, removals};
 
 #[test]
 fn every_small_scene_holds_and_every_rule_that_is_removed_breaks_the_promise_that_it_keeps() {
     let wrong = check(false, 2, None, |_| {}).wrong;
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-}
-
-#[test]
-fn rules_and_scenes_have_names_of_their_own() {
-    let mut names = BTreeSet::new();
-    for Named { name, model, .. } in removals().iter().map(|removal| &removal.named) {
-        assert!(names.insert(*name), "{name} names two rules");
-        assert!(MODELS.contains(model), "{model} is no model");
-    }
-    for is_deep in [false, true] {
-        let scenes = scenes(is_deep);
-        let names: BTreeSet<_> = scenes.iter().map(|named| (named.model, named.name)).collect();
-        assert_eq!(names.len(), scenes.len(), "two scenes of one name");
-        assert_eq!(names.iter().map(|(model, _)| model).collect::<BTreeSet<_>>().len(), MODELS.len());
-    }
 }
 
 #[test]

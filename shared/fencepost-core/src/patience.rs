@@ -121,13 +121,4 @@ mod tests {
         patience.lost();
         assert_eq!(next(&patience), (160, 2));
     }
-
-    #[test]
-    fn a_send_is_throttled_until_another_one_ends_otherwise() {
-        let mut patience = Patience::default();
-        patience.not_now(Some(Duration::ZERO));
-        assert!(patience.is_throttled());
-        patience.not_now(None);
-        assert!(!patience.is_throttled());
-    }
 }

@@ -407,3 +407,34 @@ fn a_write_leaves_with_time_for_its_answer_or_after_a_lost_one_and_never_after_i
         assert_eq!((matches!(action, Some(Action::Send(..))), gives_up), (leaves, !leaves), "{now:?}: {action:?}");
     }
 }
+
+#[test]
+fn a_throttled_request_is_sent_again_a_hundred_times_for_which_its_client_pays() {
+    for is_read in [false, true] {
+        let mut play = Play::new(|_| {});
+        play.random = 0;
+        if is_read {
+            play.change.read(vec![0], play.now());
+        } else {
+            play.attempt(1, false);
+        }
+        for _ in 0..=100 {
+            let (leave, _) = play.sends();
+            play.answer(&leave, Answer::of(Outcome::NotApplied { throttled: Some(Duration::ZERO) }, true));
+        }
+        assert!(matches!(play.tells(), Told::Failed(Fault::Unavailable(_))), "{is_read}");
+    }
+}
+
+#[test]
+fn after_a_lost_answer_a_write_pauses_for_half_of_the_time_left_at_most() {
+    for (left, pause) in [(10_000, 20), (20, 10)] {
+        let mut play = Play::new(|_| {});
+        play.attempt(1, false);
+        let (leave, _) = play.sends();
+        play.left = millis(left);
+        play.answer(&leave, Answer::of(Outcome::Unknown, false));
+        let due = play.change.wake_at().expect("a pause");
+        assert!(due > play.at + millis(pause - 1) && due <= play.at + millis(pause), "{due:?}");
+    }
+}
