@@ -10,6 +10,11 @@ use tokio::time::Instant;
 /// The replacement for a time that no clock can hold: 30 years.
 const FAR_AWAY: Duration = Duration::from_hours(30 * 365 * 24);
 
+/// The moment that is so much later, or far away.
+pub(crate) fn after(from: Instant, time: Duration) -> Instant {
+    from.checked_add(time).unwrap_or_else(|| from + FAR_AWAY)
+}
+
 /// The moment at which a call stops sending and returns.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline(Instant);
@@ -18,8 +23,7 @@ impl Deadline {
     /// Creates a deadline that is `time` from now.
     #[must_use]
     pub fn within(time: Duration) -> Self {
-        let now = Instant::now();
-        Deadline(now.checked_add(time).unwrap_or(now + FAR_AWAY))
+        Deadline(after(Instant::now(), time))
     }
 
     /// The time left. Zero after the deadline.

@@ -1,7 +1,7 @@
 //! Values: what a table cannot keep as it is is refused by name before anything is sent; what it keeps is exact.
 
 use super::accounts::change;
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, failure_of};
 use fencepost::AttributeValue::{self, M, N};
 use fencepost::lww::{Deletion, LwwRecord, OrderKey};
 use fencepost::{
@@ -28,9 +28,8 @@ fn reason_of(failure: &Failure) -> &str {
 }
 
 #[track_caller]
-fn failed<T, R>(ended: Result<T, UpdateError<R>>) -> Failure {
-    let Err(UpdateError::Failed(failure)) = ended else { panic!("it did not fail") };
-    failure
+fn failed<T, R: std::fmt::Display>(ended: Result<T, UpdateError<R>>) -> Failure {
+    failure_of(ended).expect("it fails")
 }
 
 /// The failure of a create on a free key. Nothing is sent.

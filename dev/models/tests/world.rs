@@ -1,4 +1,5 @@
-//! Plays the machine in random worlds, where each act of callers, table, network and time may come next. `FENCEPOST_SEED=7` plays one seed again.
+//! Plays the machine in random worlds, where each act of callers, table, network and time may come next.
+//! `FENCEPOST_SEED=7` plays one seed again.
 
 use models::promises::EXAMPLES;
 use models::random;

@@ -10,7 +10,7 @@ use super::outcome::{SendOutcome, Shown, no_answer, record_request};
 use super::transaction::{Address, answered, batch_of, classify_transact_write_items};
 use super::values::{Item, from_sdk, return_value, to_sdk};
 use crate::clock::{Clock, Rng};
-use crate::deadline::Deadline;
+use crate::deadline::{Deadline, after};
 use crate::driver::row_cache::RowCache;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
@@ -46,9 +46,6 @@ pub(crate) struct Sender {
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
 }
-
-/// The replacement for a time that no clock can hold: 30 years.
-const FAR_AWAY: Duration = Duration::from_hours(30 * 365 * 24);
 
 /// How one send ended, and whether the service said anything.
 pub(crate) type Ended = (SendOutcome, bool);
@@ -103,7 +100,7 @@ impl Sender {
 
     /// The moment at this time of a change.
     pub(crate) fn moment(&self, at: Duration) -> Instant {
-        self.began.checked_add(at).unwrap_or_else(|| self.began + FAR_AWAY)
+        after(self.began, at)
     }
 
     pub(crate) async fn read(&self, table: &str, key: Attributes, leave: Leave) -> Ended {
