@@ -1,9 +1,11 @@
-//! When the machine sends, waits and gives up, and what it counts: one change with scripted answers.
+//! When the machine sends, waits and gives up, what it counts, and what it tells: one change with scripted answers.
 
 use fencepost_core::{
     Action, Answer, Base, Cause, Change, ClientState, Cost, Fault, Incarnation, Leave, Now, Outcome, Plan, Reason,
-    RetryPolicy, Role, Seen, SeenRow, SentWrite, Step, TableRules, Terms, Told, Version, What, Why, WriteId,
+    RetryPolicy, Role, Seen, SeenRow, SendId, SentWrite, Step, TableRules, Terms, Told, Trace, Version, What, Why,
+    WriteId,
 };
+use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 const RULES: TableRules =
@@ -89,15 +91,80 @@ impl Play {
     }
 
     fn attempt(&mut self, at: u64, lines_up: bool) {
-        let on = Base::Row { version: version(at), window: 1, incarnation: ROW };
-        let sent = SentWrite { id: self.change.attempts().id, on, fence: None, rules: RULES };
-        let steps = vec![Step { row: 0, role: Role::Writes(sent), rules: RULES, is_named_by_client: false }];
+        let role = self.writes(at, 1);
         let lines_up_at = lines_up.then_some((0, ROW));
+        self.plan(&[(0, role)], |plan| plan.lines_up_at = lines_up_at);
+    }
+
+    /// A write in the window of the version `at`, under the id of the next attempt.
+    fn writes(&self, at: u64, window: u64) -> Role {
+        let on = Base::Row { version: version(at), window, incarnation: ROW };
+        Role::Writes(SentWrite { id: self.change.attempts().id, on, fence: None, rules: RULES })
+    }
+
+    fn plan(&mut self, steps: &[(usize, Role)], set: impl FnOnce(&mut Plan)) {
+        let step = |&(row, role)| Step { row, role, rules: RULES, is_named_by_client: false };
+        let steps = steps.iter().map(step).collect();
+        let mut plan = Plan { steps, lines_up_at: None, gives_way: false, is_transaction: false };
+        set(&mut plan);
         let (now, random) = (self.now(), self.random);
-        let plan = Plan { steps, lines_up_at, gives_way: false, is_transaction: false };
         self.change.attempt(plan, now, &mut || random);
     }
+
+    /// A change with an open attempt on row 0: another transaction stood in its way, so a late copy may be applied.
+    #[track_caller]
+    fn with_an_open_attempt() -> (Self, WriteId) {
+        let mut play = Play::new(|_| {});
+        play.attempt(1, false);
+        let (id, (leave, _)) = (play.change.attempts().id, play.sends());
+        let mut not_now = Answer::of(Outcome::Refused, true);
+        not_now.reasons = vec![Reason::NotNow];
+        play.random = 2;
+        play.answer(&leave, not_now);
+        assert_eq!(play.tells(), Told::NotApplied { unseen: BTreeSet::new(), burned: None });
+        assert!(play.change.attempts().is_open(id));
+        (play, id)
+    }
+
+    /// Ends the burn that is due.
+    #[track_caller]
+    fn ends_burn(&mut self, ending: Ending) -> SendId {
+        let (leave, what) = self.sends();
+        let What::Burn { row: 0, sent, .. } = what else { panic!("{what:?}") };
+        let (now, random) = (self.now(), self.random);
+        match ending {
+            Ending::Impossible => self.change.cannot_be_made(leave.id, now, &mut || random),
+            Ending::Burned => self.answer(&leave, Answer::of(Outcome::Applied, true)),
+            Ending::Shows(version, is_remembered) => {
+                let mut answer = refused(version);
+                if let (true, Reason::Refused(Seen::Row(Some(row)))) = (is_remembered, &mut answer.reasons[0]) {
+                    row.memory = Some([(sent.id, Trace::Applied(self::version(1)))].into_iter().collect());
+                }
+                self.answer(&leave, answer);
+            }
+            Ending::Rejected => self.answer(&leave, Answer::of(Outcome::Rejected, true)),
+            Ending::OutOfTime => {
+                self.left = Duration::ZERO;
+                self.answer(&leave, Answer::of(Outcome::Unknown, false));
+            }
+        }
+        leave.id
+    }
 }
+
+/// How a burn ends.
+#[derive(Clone, Copy, Debug)]
+enum Ending {
+    Impossible,
+    Burned,
+    /// The row refuses it at this version, and may remember that the write was applied.
+    Shows(u64, bool),
+    Rejected,
+    OutOfTime,
+}
+
+/// So late that the row would have forgotten a write at version 1.
+const LATE: u64 = 40;
 
 fn refused(version: u64) -> Answer {
     let mut answer = Answer::of(Outcome::Refused, true);
@@ -360,12 +427,9 @@ fn a_signature_that_is_refused_is_made_again_once() {
 fn an_attempt_is_burned_where_the_stored_data_rejected_it_beginning_with_a_row_that_was_no_reason() {
     for (depends_on_data, burned) in [(true, Some(1)), (false, None)] {
         let mut play = Play::new(|_| {});
-        let on = Base::Row { version: version(1), window: 2, incarnation: ROW };
-        let role = Role::Writes(SentWrite { id: play.change.attempts().id, on, fence: None, rules: RULES });
-        let step = |row| Step { row, role, rules: RULES, is_named_by_client: false };
-        let plan = Plan { steps: vec![step(0), step(1)], lines_up_at: None, gives_way: false, is_transaction: true };
-        let now = play.now();
-        play.change.attempt(plan, now, &mut || 5);
+        play.random = 5;
+        let role = play.writes(1, 2);
+        play.plan(&[(0, role), (1, role)], |plan| plan.is_transaction = true);
         let (leave, what) = play.sends();
         assert_eq!(what, What::Attempt { serve: None, token: Some([5, 5]) });
         let mut answer = Answer::of(Outcome::Rejected, true);
@@ -436,5 +500,149 @@ fn after_a_lost_answer_a_write_pauses_for_half_of_the_time_left_at_most() {
         play.answer(&leave, Answer::of(Outcome::Unknown, false));
         let due = play.change.wake_at().expect("a pause");
         assert!(due > play.at + millis(pause - 1) && due <= play.at + millis(pause), "{due:?}");
+    }
+}
+
+#[test]
+fn before_an_attempt_elsewhere_an_open_one_is_burned_and_the_burn_tells_what_became_of_it() {
+    let not_applied = || Told::NotApplied { unseen: BTreeSet::new(), burned: Some(0) };
+    for ending in [
+        Ending::Burned,
+        Ending::Shows(2, false),
+        Ending::Shows(2, true),
+        Ending::Shows(LATE, false),
+        Ending::Rejected,
+        Ending::OutOfTime,
+        Ending::Impossible,
+    ] {
+        let (mut play, id) = Play::with_an_open_attempt();
+        let role = play.writes(1, 1);
+        play.plan(&[(1, role)], |_| {});
+        let burn = play.ends_burn(ending);
+        let Some(Action::Tell(told)) = play.poll() else { panic!("{ending:?} tells nothing") };
+        let said = |said| Told::Failed(Fault::Unknown(Cause::Said(said)));
+        let expected = match ending {
+            Ending::Burned | Ending::Shows(_, false) if !matches!(ending, Ending::Shows(LATE, _)) => not_applied(),
+            Ending::Shows(_, true) => Told::Earlier { id, at: row_at(2).at() },
+            Ending::Impossible => said("an earlier attempt may still be applied"),
+            Ending::Rejected | Ending::OutOfTime => Told::Failed(Fault::Unknown(Cause::Send(burn))),
+            _ => said("the burn of an earlier attempt proved nothing"),
+        };
+        assert_eq!(told, expected, "{ending:?}");
+    }
+}
+
+/// Without a change, the open attempt would be the only one, as after an answer without a step.
+#[test]
+fn a_check_elsewhere_is_sent_although_an_open_attempt_cannot_be_burned_which_stays_open() {
+    let (mut play, id) = Play::with_an_open_attempt();
+    play.plan(&[(1, Role::Checks(Base::NoRow(version(1))))], |_| {});
+    play.ends_burn(Ending::Impossible);
+    assert!(matches!(play.sends().1, What::Attempt { .. }));
+    assert!(play.change.attempts().is_open(id));
+}
+
+#[test]
+fn a_change_that_gives_up_burns_its_open_attempts_and_is_doubtful_unless_none_can_be_applied() {
+    for (ending, is_doubtful) in [
+        (Ending::Burned, false),
+        (Ending::Shows(2, false), false),
+        (Ending::Shows(2, true), true),
+        (Ending::Shows(LATE, false), true),
+        (Ending::Impossible, true),
+    ] {
+        let (mut play, _) = Play::with_an_open_attempt();
+        let now = play.now();
+        play.change.give_up(now, &mut || 3);
+        play.ends_burn(ending);
+        assert_eq!(play.tells(), Told::GivenUp { is_doubtful }, "{ending:?}");
+    }
+}
+
+#[test]
+fn a_row_that_is_read_tells_what_became_of_an_open_attempt_or_that_nobody_can_know() {
+    for (at, is_remembered) in [(2, true), (LATE, false), (2, false)] {
+        let (mut play, id) = Play::with_an_open_attempt();
+        play.change.read(vec![0], play.now());
+        let (leave, _) = play.sends();
+        let mut answer = read(&[0]);
+        let memory = is_remembered.then_some((id, Trace::Applied(version(1))));
+        answer.rows = vec![(0, Some(SeenRow { memory: Some(memory.into_iter().collect()), ..row_at(at) }))];
+        play.answer(&leave, answer);
+        let told = play.tells();
+        match (at, is_remembered) {
+            (_, true) => assert_eq!(told, Told::Earlier { id, at: row_at(2).at() }),
+            (LATE, false) => assert!(matches!(told, Told::Failed(Fault::Unknown(Cause::Said(_)))), "{told:?}"),
+            _ => assert_eq!((told, play.change.attempts().is_doubtful()), (Told::Read, false)),
+        }
+        if !is_remembered {
+            let now = play.now();
+            play.change.give_up(now, &mut || 3);
+            assert_eq!(play.tells(), Told::GivenUp { is_doubtful: at == LATE }, "without another burn");
+        }
+    }
+}
+
+#[test]
+fn a_rejected_attempt_gives_way_and_stays_open_if_other_data_would_let_a_copy_of_it_pass() {
+    for depends_on_data in [true, false] {
+        let mut play = Play::new(|_| {});
+        let (role, id) = (play.writes(1, 2), play.change.attempts().id);
+        play.plan(&[(0, role)], |plan| plan.gives_way = true);
+        let (leave, _) = play.sends();
+        let mut answer = Answer::of(Outcome::Rejected, true);
+        (answer.depends_on_data, answer.reasons) = (depends_on_data, vec![Reason::Rejected]);
+        play.random = 2;
+        play.answer(&leave, answer);
+        assert_eq!((play.tells(), play.change.attempts().is_open(id)), (Told::GaveWay, depends_on_data));
+    }
+}
+
+#[test]
+fn the_burn_of_a_rejected_attempt_tells_whether_a_copy_of_it_was_applied() {
+    for ending in [Ending::Burned, Ending::Shows(2, true), Ending::Shows(LATE, false), Ending::Impossible] {
+        let mut play = Play::new(|_| {});
+        let (role, id) = (play.writes(1, 1), play.change.attempts().id);
+        play.plan(&[(0, role)], |_| {});
+        let (leave, _) = play.sends();
+        let mut answer = Answer::of(Outcome::Rejected, true);
+        (answer.depends_on_data, answer.reasons) = (true, vec![Reason::Rejected]);
+        play.answer(&leave, answer);
+        play.ends_burn(ending);
+        let expected = match ending {
+            Ending::Burned => Told::Failed(Fault::Rejected(leave.id)),
+            Ending::Shows(_, true) => Told::Applied { id, at: Some(row_at(2).at()) },
+            _ => Told::Failed(Fault::Unknown(Cause::Send(leave.id))),
+        };
+        assert_eq!(play.tells(), expected, "{ending:?}");
+    }
+}
+
+#[test]
+fn a_change_without_time_tells_its_last_error_or_that_it_met_others() {
+    let not_now = Outcome::NotApplied { throttled: None };
+    for outcomes in [[not_now, Outcome::Unknown], [Outcome::Unknown, not_now]] {
+        let mut play = Play::new(|_| {});
+        play.random = 0;
+        play.change.read(vec![0], play.now());
+        let (first, _) = play.sends();
+        play.answer(&first, Answer::of(outcomes[0], true));
+        let (last, _) = play.sends();
+        play.left = Duration::ZERO;
+        play.answer(&last, Answer::of(outcomes[1], true));
+        assert_eq!(play.tells(), Told::Failed(Fault::Unavailable(Cause::Send(last.id))), "{outcomes:?}");
+    }
+    for is_met in [true, false] {
+        let mut play = Play::new(|_| {});
+        if is_met {
+            play.loses(1);
+        }
+        play.random = 0;
+        play.attempt(2, false);
+        play.left = millis(149);
+        let Some(Action::Tell(told)) = play.poll() else { panic!("it waits") };
+        let is_contention = told == Told::Failed(Fault::Contention { attempts: 2 });
+        let said = Told::Failed(Fault::Unavailable(Cause::Said("no time was left to send the write")));
+        assert!(if is_met { is_contention } else { told == said }, "{told:?}");
     }
 }
