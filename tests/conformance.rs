@@ -10,7 +10,7 @@ use fastrand::Rng;
 use fencepost::lww::{self, LwwRecord, Registration};
 use fencepost::testing::{self, AsKind, LeaseTimes, LeaseWrite, RowWrite, Writer, lease_request, newest_request};
 use fencepost::{Attributes, Edit, Failure, Key, Record, Settings};
-use fencepost_core::{Base, Incarnation, ItemVersion, Trace, WriteId};
+use fencepost_core::{Base, Incarnation, ItemVersion, Line, Trace, WriteId};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
 use models::front::{self, LEASE_RETENTION, bits};
@@ -114,7 +114,7 @@ fn row_of(item: &Attributes) -> Stored {
         stock: number(item, "stock").unwrap_or_default(),
         purge_at: number(item, "_purgeAt"),
         fence: number(item, "_fence"),
-        line: [0, 0],
+        line: Line::default(),
     })
 }
 

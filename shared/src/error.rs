@@ -42,11 +42,11 @@ pub enum Failure {
     /// proves nothing, and whoever repeats the change may apply it twice. After 15 minutes every signature has expired, so
     /// the item is settled.
     #[error(
-        "outcome unknown: an answer was lost, and nothing proves whether the write was applied; repeat the call under its \
-         idempotency key, or wait 15 minutes and then read the item"
+        "outcome unknown: nothing proves whether the write was applied; repeat the call under its idempotency key, or wait \
+         15 minutes and then read the item"
     )]
     OutcomeUnknown {
-        /// The reason why the answer was lost.
+        /// The reason why nothing is proved.
         source: Source,
     },
     /// The lease of the change was released or acquired by another holder. Nothing will ever be applied under this

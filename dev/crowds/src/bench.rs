@@ -24,12 +24,14 @@ const WAYS: [(&str, Strategy); 3] = [
 ];
 
 /// The row of all games of one crowd and way.
-fn row(crowd: &str, way: &str, games: &[Outcome]) -> [String; 8] {
+fn row(crowd: &str, way: &str, games: &[Outcome]) -> [String; 10] {
     let times: Vec<_> = games.iter().flat_map(|game| &game.times).copied().map(millis).collect();
-    let requests = games.iter().map(|game| f64::from(game.requests)).sum::<f64>() / number(times.len());
+    let each = |of: fn(&Outcome) -> f64| figure(games.iter().map(of).sum::<f64>() / number(times.len()), 2);
     [
         format!("{crowd}, {way}"),
-        figure(requests, 2),
+        each(|game| f64::from(game.requests)),
+        each(|game| game.units.write),
+        each(|game| game.units.read),
         figure(mean(&times), 0),
         figure(p99(&times), 0),
         figure(most(&times), 0),
@@ -39,10 +41,12 @@ fn row(crowd: &str, way: &str, games: &[Outcome]) -> [String; 8] {
     ]
 }
 
-fn of(about: &str, rows: Vec<[String; 8]>) -> String {
+fn of(about: &str, rows: Vec<[String; 10]>) -> String {
     let headings = [
         about,
         "requests per success",
+        "write units",
+        "read units",
         "mean time of a success, ms",
         "p99, ms",
         "slowest, ms",
@@ -71,7 +75,7 @@ fn main() {
 /// The same crowds of writers with each strategy.
 fn of_strategies() -> String {
     let mut rows = Vec::new();
-    for writers in [2, 3, 10, 100, 300] {
+    for writers in [2, 3, 5, 10, 20, 64, 100, 300] {
         for (way, strategy) in WAYS {
             let seeds = if writers > 100 { 3 } else { SEEDS };
             let games: Vec<_> = (0..seeds).map(|seed| crowd::play(strategy, writers, HOP, seed)).collect();

@@ -4,9 +4,10 @@
 //! other work takes no time. So a seed gives the same numbers on every machine.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
-use crate::table::{self, ALLOWANCE, Counter, NAME};
-use crate::wire::{Wire, paused};
+use crate::table::{self, ALLOWANCE, Counter, KEY, NAME};
+use crate::wire::{chance, paused, store};
 use aws_sdk_dynamodb::Client;
+use fencepost_test::Units;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::time::Duration;
@@ -28,6 +29,8 @@ pub enum Strategy {
 pub struct Outcome {
     /// The requests of all writers, reads included.
     pub requests: u32,
+    /// Their units.
+    pub units: Units,
     /// The times of the acknowledged writers, shortest first.
     pub times: Vec<Duration>,
     /// The number of writers that gave up.
@@ -66,15 +69,18 @@ pub fn play(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Out
 }
 
 async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
-    let wire = Wire::new(hop);
+    let (db, begun) = (table::dynamo(seed, hop), Instant::now());
     let mut seeds = fastrand::Rng::with_seed(seed);
-    table::create(&wire.store(seeds.fork()).table::<Counter>(NAME), "one").await;
-    let _ = wire.take_requests();
+    let client = db.client_without_retries();
+    let new_table = |rng| store(&client, begun, chance(rng)).table::<Counter>(NAME);
+    table::create(&new_table(seeds.fork()), "one").await;
+    let before = db.log().len();
+    db.count_units();
     let outcome = Rc::new(RefCell::new(Outcome::default()));
     let crowd: Vec<_> = (0..writers)
         .map(|writer| {
-            let table = wire.store(seeds.fork()).table::<Counter>(NAME);
-            let (client, outcome) = (wire.client(), outcome.clone());
+            let table = new_table(seeds.fork());
+            let (client, outcome) = (client.clone(), outcome.clone());
             let mut rng = fastrand::Rng::with_seed(seed ^ (writer as u64) << 32);
             tokio::task::spawn_local(async move {
                 let begun = Instant::now();
@@ -92,9 +98,12 @@ async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) ->
         writer.await.expect("no writer panics");
     }
     let mut outcome = outcome.take();
-    outcome.requests = wire.take_requests();
+    let log = db.log();
+    outcome.requests = u32::try_from(log.len() - before).unwrap_or(u32::MAX);
+    outcome.units = log.units();
     outcome.times.sort();
-    outcome.count = wire.count("one");
+    let row = db.engine().row(NAME, KEY, "one");
+    outcome.count = row["count"]["N"].as_str().and_then(|count| count.parse().ok()).expect("a counter");
     outcome
 }
 

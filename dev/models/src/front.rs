@@ -5,7 +5,7 @@ use crate::state::{Applied, End, Held, Kind, Known, Run, Said, Scene, World};
 use crate::table::{Does, LeaseRow, OrderKey, Row, Stored, Write, version};
 use fencepost_core::lease::{AfterAcquire, StoredLease, judge_acquire, judge_renewal};
 use fencepost_core::{
-    Base, ItemVersion, Plan, Role, SentWrite, Step, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
+    Base, ItemVersion, Line, Plan, Role, SentWrite, Step, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
 };
 use std::time::{Duration, SystemTime};
 
@@ -86,7 +86,10 @@ impl Scene {
         }
         let lines_up_at = match (kind, &*writes) {
             (Kind::Update, [write]) if !self.rules.versions_may_repeat => match write.on {
-                Some(Base::Row { incarnation, .. }) if !incarnation.is_foreign() => Some((write.row, incarnation)),
+                Some(Base::Row { incarnation, .. }) if !incarnation.is_foreign() => {
+                    let line = run.known[write.row].item().map_or(Line::default(), |row| row.line);
+                    Some((write.row, incarnation, line))
+                }
                 _ => None,
             },
             _ => None,

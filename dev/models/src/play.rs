@@ -6,7 +6,7 @@ use crate::service::{does_of, scramble};
 use crate::state::{Applied, Caller, End, Flight, Known, Request, Rows, Run, Said, Scene, Way, World};
 use crate::table::{Does, Stored, Write, content, row, version};
 use fencepost_core::{
-    Action, Answer, Base, Change, ClientState, Fault, ItemVersion, Leave, Outcome, Reason, RetryPolicy, SendId,
+    Action, Answer, Base, Change, ClientState, Fault, ItemVersion, Leave, Line, Outcome, Reason, RetryPolicy, SendId,
     SentWrite, Terms, Told, What, Why, WriteId, epoch_seconds,
 };
 use std::time::{Duration, SystemTime};
@@ -61,13 +61,13 @@ impl Scene {
         let number = caller as u64 + 1;
         let first = self.seed.map_or(number * 1000, |seed| scramble(seed.wrapping_mul(8) + number) >> 5);
         let (mut client, mut warm) = (ClientState::default(), Change::new(terms, bits(0), now));
-        warm.read(vec![FIRST], now);
+        warm.read(vec![FIRST], now, &mut || 0);
         if let Some(Action::Send(Leave { id, .. }, _)) = warm.poll(now, &mut client, &mut || 0) {
             let answer = Answer { rows: vec![(FIRST, None)], ..Answer::of(Outcome::Applied, true) };
             warm.answered(id, answer, now, &mut client, &mut || 0);
         }
         let mut change = Change::new(terms, bits(first), now);
-        change.read(first_reads(world.callers[caller].kind).to_vec(), now);
+        change.read(first_reads(world.callers[caller].kind).to_vec(), now, &mut || 0);
         world.callers[caller].run = Some(Run {
             change,
             client,
@@ -234,8 +234,7 @@ impl Scene {
                 Request::Attempt { .. } if answer.outcome == Outcome::Refused => {
                     (run.refusal, run.shown) = (shown, Rows::new());
                 }
-                Request::Attempt { .. } | Request::Burn(_) => run.shown = shown,
-                Request::Ticket(_) => {}
+                Request::Attempt { .. } | Request::Burn(_) | Request::Ticket(_) => run.shown = shown,
             }
         }
         let is_rejected = answer.outcome == Outcome::Rejected;
@@ -243,7 +242,7 @@ impl Scene {
         self.with(run, |change, client, draw| change.answered(*send, answer, now, client, draw));
         world.callers[*caller].met.loss |= is_lost || is_rejected;
         if is_refused && self.lacks("judge-first") {
-            self.learn_refusal(world, *caller, None);
+            Self::learn_refusal(world, *caller, None);
             if let Next::Answer(end) = self.decide(world, *caller) {
                 Self::end(world, *caller, end);
             }
@@ -273,19 +272,29 @@ impl Scene {
                 self.decided(world, caller);
             }
             Told::NotApplied { unseen, burned } => {
-                self.learn_refusal(world, caller, burned);
+                Self::learn_refusal(world, caller, burned);
                 let unread: Vec<_> = unseen.into_iter().filter(|_| !self.lacks("reads-unseen")).collect();
                 let Some(run) = &mut world.callers[caller].run else { return };
                 if unread.is_empty() {
                     self.decided(world, caller);
                 } else {
-                    run.change.read(unread, now);
+                    self.with(run, |change, _, draw| change.read(unread, now, draw));
+                }
+            }
+            Told::Look(unread) => {
+                for (row, stored) in std::mem::take(&mut run.shown) {
+                    run.known[row] = stored.map_or(Known::Absent, Known::There);
+                }
+                if unread.is_empty() {
+                    self.decided(world, caller);
+                } else {
+                    self.with(run, |change, _, draw| change.read(unread, now, draw));
                 }
             }
             Told::GaveWay => {
                 let rows = run.writes.iter().map(|write| write.row).collect();
                 run.has_turned = true;
-                run.change.read(rows, now);
+                self.with(run, |change, _, draw| change.read(rows, now, draw));
             }
             Told::Applied { id, at } => self.applied(world, caller, id, at),
             Told::Earlier { id, at } => {
@@ -315,10 +324,7 @@ impl Scene {
         let is_doubtful = run.change.attempts().is_doubtful() && !self.lacks("open-is-unknown");
         match fault {
             Fault::Unknown(_) => Self::end(world, caller, End::Unknown),
-            Fault::Rejected(_) | Fault::VersionWentDown if is_doubtful => {
-                self.with(run, |change, _, draw| change.give_up(now, draw));
-            }
-            _ if is_doubtful => Self::end(world, caller, End::Unknown),
+            _ if is_doubtful => self.with(run, |change, _, draw| change.give_up(now, draw)),
             Fault::VersionWentDown => {
                 // The version was made up. A second copy may be applied when the row reaches it.
                 let id = run.change.attempts().id;
@@ -350,10 +356,9 @@ impl Scene {
     }
 
     /// Gives the call the rows that refused its attempt, as the driver does.
-    fn learn_refusal(&self, world: &mut World, caller: usize, burned: Option<usize>) {
-        let now = self.now(world, caller);
+    fn learn_refusal(world: &mut World, caller: usize, burned: Option<usize>) {
         let Some(run) = &mut world.callers[caller].run else { return };
-        let mut behind = None;
+        let mut is_race_lost = false;
         for (row, stored) in run.refusal.clone() {
             let Some(write) = run.writes.iter().find(|write| write.row == row) else { continue };
             if let Does::Require { .. } = write.does {
@@ -362,8 +367,7 @@ impl Scene {
             }
             if let (Some(Base::Row { version, window, .. }), Some(Stored::Item(seen))) = (write.on, &stored) {
                 let moved = seen.at.version.get().saturating_sub(version.get());
-                behind = behind.max((window == 1 || moved >= window).then_some(moved));
-                run.change.served(seen.line[1]);
+                is_race_lost |= window == 1 || moved >= window;
             }
             run.known[row] = stored.map_or(Known::Absent, Known::There);
         }
@@ -372,8 +376,8 @@ impl Scene {
         }
         // An edit pauses by itself, and takes no part in the contest of the others.
         let is_edit = matches!(&*run.writes, [Write { does: Does::Add { .. }, .. }]);
-        if let Some(behind) = behind.filter(|_| !is_edit) {
-            run.change.lost_race(behind, now);
+        if is_race_lost && !is_edit {
+            run.change.lost_race();
         }
     }
 
@@ -575,7 +579,7 @@ impl Scene {
                 row.at.version = version(row.at.version.get() + 1);
                 row.stock += 1;
                 row.at.incarnation = content(row.at.version, row.stock);
-                (row.memory, row.purge_at, row.line) = (None, None, [0, 0]);
+                (row.memory, row.purge_at, row.line) = (None, None, Line::default());
             }
             Act::Reset(place) => {
                 world.left.resets -= 1;

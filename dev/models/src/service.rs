@@ -53,10 +53,14 @@ impl Scene {
             Request::Ticket(row) => {
                 let mut answer = Answer::of(Outcome::Applied, true);
                 if let Some(Stored::Item(row)) = &mut world.rows[row] {
-                    row.line[0] += 1;
-                    answer.ticket = Some(row.line[0]);
+                    row.line.given += 1;
+                    answer.ticket = Some(row.line.given);
                 }
-                (answer, Vec::new())
+                let shown = vec![(row, world.rows[row].clone())];
+                if let Some(run) = &world.callers[caller].run {
+                    answer.rows = shown.iter().map(|(row, stored)| (*row, self.seen(run, stored.as_ref()))).collect();
+                }
+                (answer, shown)
             }
             Request::Attempt { writes, token, serve } => self.meet(world, caller, &writes, token, serve, is_copy),
             Request::Burn(write) => self.meet(world, caller, &[write], None, None, is_copy),
@@ -90,7 +94,7 @@ impl Scene {
         for (write, next) in writes.iter().zip(next) {
             world.rows[write.row] = next.flatten();
             if let (Some(serve), Some(Stored::Item(row))) = (serve, &mut world.rows[write.row]) {
-                row.line[1] = row.line[1].max(serve);
+                row.line.served = row.line.served.max(serve);
             }
         }
         world.tokens.extend(token.filter(|_| self.keeps_tokens()));

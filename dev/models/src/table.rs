@@ -1,7 +1,7 @@
 //! The table: rows, and what a conditional write does to one. `tests/conformance.rs` compares this with an engine that
 //! reads the expressions of production.
 
-use fencepost_core::{Base, Incarnation, ItemVersion, Memory, SeenRow, Trace, Version, WriteId, is_fenced};
+use fencepost_core::{Base, Incarnation, ItemVersion, Line, Memory, SeenRow, Trace, Version, WriteId, is_fenced};
 use std::collections::BTreeMap;
 
 /// A rule of `scenes.rs` that is taken away.
@@ -27,7 +27,7 @@ pub struct Row {
     pub purge_at: Option<u64>,
     pub fence: Option<u64>,
     /// The tickets given out, and the last one served.
-    pub line: [u64; 2],
+    pub line: Line,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -150,7 +150,7 @@ impl Write {
         let id = self.id?;
         let memory = Some(BTreeMap::from([(id, Trace::Applied(Version::ABSENT))]));
         let at = ItemVersion { version, incarnation: id.as_incarnation() };
-        Some(Some(Row { at, memory, stock, purge_at, fence, line: [0, 0] }))
+        Some(Some(Row { at, memory, stock, purge_at, fence, line: Line::default() }))
     }
 
     fn meets_row(&self, row: &Row, without: Without) -> Option<Option<Row>> {
@@ -323,7 +323,7 @@ pub fn row(stock: i8, id: u64, is_foreign: bool) -> Stored {
     let incarnation = if is_foreign { content(version(1), stock) } else { WriteId::from_random(id).as_incarnation() };
     let at = ItemVersion { version: version(1), incarnation };
     let memory = (!is_foreign).then_some(memory);
-    Stored::Item(Row { at, memory, stock, purge_at: None, fence: None, line: [0, 0] })
+    Stored::Item(Row { at, memory, stock, purge_at: None, fence: None, line: Line::default() })
 }
 
 /// The version with this number.

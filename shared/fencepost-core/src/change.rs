@@ -12,7 +12,7 @@ use super::exchange::{Around, End, Exchange, Kind, Leave, Next, Outcome, Why, Wi
 use super::fault::{Cause, Fault, SendId};
 use super::judge::{Base, SeenRow, SentWrite, Verdict};
 use super::memory::WriteId;
-use super::policy::{Conflicts, Line, MIN_SEND_TIME, RetryPolicy, fraction};
+use super::policy::{Approach, Line, MIN_SEND_TIME, RetryPolicy, Rivals, fraction};
 use super::refusal::{
     Reason, RefusedStep, Role, Seen, Step, judge_after_loss, judge_one, judge_refusal, judge_steps,
     steps_may_still_land,
@@ -45,8 +45,8 @@ pub struct Terms {
 pub struct Plan {
     /// Its steps, which are applied together or not at all.
     pub steps: Vec<Step>,
-    /// The row with a line of writers, if the attempt waits in it for its turn.
-    pub lines_up_at: Option<(usize, Incarnation)>,
+    /// The row with a line of writers, if the attempt waits in it for its turn, as the row shows it.
+    pub lines_up_at: Option<(usize, Incarnation, Line)>,
     /// Whether another decision follows if the service rejects the attempt.
     pub gives_way: bool,
     /// Whether the steps are sent as a transaction, with a token.
@@ -124,6 +124,9 @@ pub enum Told {
     },
     /// The service rejected the attempt, which [gives way](Plan::gives_way).
     GaveWay,
+    /// The attempt was not sent, because other writers would probably be first. Read these rows, and decide again. The read
+    /// begins after a pause. If it is empty, the answer to a ticket has shown the row.
+    Look(Vec<usize>),
     /// The only step was refused. It [repeats](Role::Repeats), so whoever made it judges the row.
     Refused {
         /// Set if another send may have been applied, or may still be.
@@ -183,10 +186,10 @@ pub struct Change {
     window: Window,
     /// Its attempts.
     attempts: Attempts,
-    conflicts: Conflicts,
-    line: Line,
+    rivals: Rivals,
     round_trip: Duration,
-    last_conflict: Duration,
+    /// The time before which it does not look.
+    looks_at: Duration,
     /// The number of writes sent, burns included.
     rounds: u32,
     sends: u32,
@@ -203,7 +206,7 @@ enum Phase {
     Deciding,
     Waiting(Duration),
     Reading(Reading),
-    TakingTicket(Plan, usize, Incarnation),
+    TakingTicket(usize, Incarnation),
     Attempting(Plan, Option<[u64; 2]>),
     Burning(Burning),
 }
@@ -266,10 +269,9 @@ impl Change {
             policy: terms.policy,
             window: Window::within(time, now),
             attempts: Attempts::new(id),
-            conflicts: Conflicts::default(),
-            line: Line::default(),
+            rivals: Rivals::default(),
             round_trip: Duration::ZERO,
-            last_conflict: now.at,
+            looks_at: now.at,
             rounds: 0,
             sends: 0,
             phase: Phase::Deciding,
@@ -309,12 +311,32 @@ impl Change {
         mem::take(&mut self.cost)
     }
 
-    /// Reads these rows. Those left out by an answer are asked for again.
-    pub fn read(&mut self, rows: Vec<usize>, now: Now) {
+    /// Reads these rows. Those left out by an answer are asked for again. If it has lost a race, the read is the look that
+    /// its next attempt would have to wait for.
+    pub fn read(&mut self, rows: Vec<usize>, now: Now, draw: Draw<'_>) {
         if rows.is_empty() {
             return self.has_read_all();
         }
-        self.begin_reading(Reading { left: rows, batches: 0, seen: Vec::new(), after_loss: None }, now.at);
+        if self.rivals.is_refused
+            && !self.rivals.is_looking
+            && let Approach::Look(pause) = self.policy.approach(&self.rivals, None, 0, self.round_trip, draw())
+            && !self.looks_after(pause, now)
+        {
+            return;
+        }
+        let reading = Reading { left: rows, batches: 0, seen: Vec::new(), after_loss: None };
+        self.begin_reading(reading, now.at.max(self.looks_at));
+    }
+
+    /// Makes the next read a look after this pause, or after half of the time left. Fails if none would be left to write.
+    fn looks_after(&mut self, pause: Duration, now: Now) -> bool {
+        let pause = pause.min(now.left / 2);
+        if now.left <= pause.saturating_add(MIN_SEND_TIME) {
+            self.fail(self.contention());
+            return false;
+        }
+        (self.looks_at, self.rivals.is_looking) = (now.at + pause, true);
+        true
     }
 
     /// Waits for a part of `bound`, and for at most half of the time left.
@@ -326,10 +348,9 @@ impl Change {
         self.phase = Phase::Waiting(now.at + pause);
     }
 
-    /// Notes that the last attempt lost its race. The item had moved on by `behind` versions.
-    pub fn lost_race(&mut self, behind: u64, now: Now) {
-        let observed = now.at.saturating_sub(mem::replace(&mut self.last_conflict, now.at));
-        self.conflicts.met(behind, observed, self.round_trip);
+    /// Notes that the last attempt lost its race.
+    pub fn lost_race(&mut self) {
+        self.rivals.lost_race();
         self.cost.conflicts += 1;
     }
 
@@ -338,13 +359,8 @@ impl Change {
         self.cost.conflicts += 1;
     }
 
-    /// Notes the last ticket served at the row, as a refusal has shown it.
-    pub fn served(&mut self, ticket: u64) {
-        self.line.served = ticket;
-    }
-
-    /// Sends an attempt. Before it, burns the open attempts that it would not exclude, and takes a ticket after the first
-    /// conflict.
+    /// Sends an attempt. Before it, burns the open attempts that it would not exclude, and does what [`RetryPolicy::approach`]
+    /// says.
     pub fn attempt(&mut self, plan: Plan, now: Now, draw: Draw<'_>) {
         self.exclude(plan, Vec::new(), now, draw);
     }
@@ -396,8 +412,11 @@ impl Change {
         match &self.phase {
             Phase::Deciding | Phase::Waiting(_) => What::Read(Vec::new()),
             Phase::Reading(reading) => What::Read(reading.left.clone()),
-            Phase::TakingTicket(_, row, incarnation) => What::Ticket { row: *row, incarnation: *incarnation },
-            Phase::Attempting(_, token) => What::Attempt { serve: self.line.served_then(), token: *token },
+            Phase::TakingTicket(row, incarnation) => What::Ticket { row: *row, incarnation: *incarnation },
+            Phase::Attempting(plan, token) => {
+                let served = plan.lines_up_at.map_or(0, |(.., line)| line.served);
+                What::Attempt { serve: self.rivals.ticket().map(|ticket| ticket.max(served)), token: *token }
+            }
             Phase::Burning(Burning { row, sent, tombstone, .. }) => {
                 let incarnation = if let Base::Row { incarnation, .. } = sent.on { Some(incarnation) } else { None };
                 let others = self.attempts.ids_to_burn(*row, incarnation);
@@ -460,11 +479,11 @@ impl Change {
         match mem::replace(&mut self.phase, Phase::Deciding) {
             Phase::Deciding | Phase::Waiting(_) => {}
             Phase::Reading(reading) => self.has_read(reading, end, answer.rows, now, draw),
-            Phase::TakingTicket(plan, ..) => match fault_of_read(end) {
-                // Without the permission to take one, it waits as if there were no line.
+            Phase::TakingTicket(..) => match fault_of_read(end) {
+                // Without the permission to take one, it goes on as if there were no line.
                 None | Some(Fault::Rejected(_)) => {
-                    self.line.ticket = answer.ticket;
-                    self.send(plan, now, draw);
+                    self.rivals.has_asked(answer.ticket);
+                    self.tell(Told::Look(Vec::new()));
                 }
                 Some(fault) => self.fail(fault),
             },
@@ -474,8 +493,8 @@ impl Change {
     }
 
     fn begin_reading(&mut self, reading: Reading, due: Duration) {
-        self.phase = Phase::Reading(reading);
-        self.exchange = Some(Exchange::new(Kind::Read, due, Why::First));
+        let exchange = Exchange::new(Kind::Read, due, Why::First).about_pending(reading.after_loss.is_some());
+        (self.phase, self.exchange) = (Phase::Reading(reading), Some(exchange));
     }
 
     fn has_read(
@@ -510,6 +529,7 @@ impl Change {
     }
 
     fn has_read_all(&mut self) {
+        self.rivals.has_read();
         match (self.attempts.landed, self.attempts.check_remembered()) {
             (None, Err(fault)) => self.fail(fault),
             (None, Ok(())) => self.tell(Told::Read),
@@ -528,47 +548,48 @@ impl Change {
     }
 
     fn line_up(&mut self, plan: Plan, now: Now, draw: Draw<'_>) {
-        match plan.lines_up_at {
-            Some((row, incarnation)) if self.conflicts.count == 1 => {
-                self.phase = Phase::TakingTicket(plan, row, incarnation);
+        let version = match plan.steps.iter().find_map(|step| step.role.base()) {
+            Some(Base::Row { version, .. }) => version.get(),
+            _ => 0,
+        };
+        let line = plan.lines_up_at.map(|(.., line)| line);
+        let random = if self.rivals.is_refused { draw() } else { 0 };
+        let approach = self.policy.approach(&self.rivals, line, version, self.round_trip, random);
+        self.rivals.seen = version;
+        match (approach, plan.lines_up_at) {
+            (Approach::TakeTicket, Some((row, incarnation, _))) => {
+                self.phase = Phase::TakingTicket(row, incarnation);
                 self.exchange = Some(Exchange::new(Kind::Read, now.at, Why::First));
             }
+            (Approach::Look(pause), _) if self.looks_after(pause, now) => {
+                // Whoever judges the refusing row itself rests on no other.
+                if plan.steps.iter().any(|step| step.role == Role::Repeats) {
+                    self.rivals.has_read();
+                    return self.send(plan, now, draw);
+                }
+                self.tell(Told::Look(plan.steps.iter().map(|step| step.row).collect()));
+            }
+            (Approach::Look(_), _) => {}
             _ => self.send(plan, now, draw),
         }
     }
 
     fn send(&mut self, plan: Plan, now: Now, draw: Draw<'_>) {
-        match self.begin_round(now, draw) {
-            Ok(exchange) => {
-                let token = plan.is_transaction.then(|| [draw(), draw()]);
-                self.phase = Phase::Attempting(plan, token);
-                self.exchange = Some(exchange);
-            }
-            Err(fault) => self.fail(fault),
+        if self.rounds >= self.policy.max_attempts {
+            return self.fail(self.contention());
         }
+        let token = plan.is_transaction.then(|| [draw(), draw()]);
+        self.exchange = Some(self.begin_round(now));
+        self.phase = Phase::Attempting(plan, token);
     }
 
-    /// Begins to send a write. After a conflict, waits first. Fails if no attempts or no time are left. The pause is here,
-    /// before the write, not before the decision. So an answer without a write is given at once.
-    fn begin_round(&mut self, now: Now, draw: Draw<'_>) -> Result<Exchange, Fault> {
-        let mut pause = Duration::ZERO;
-        // Steps without a version are refused without a conflict. The number of attempts bounds them too.
-        if self.conflicts.count > 0 || self.rounds >= self.policy.max_attempts {
-            pause = match self.line.ahead() {
-                Some(ahead) => self.policy.pause_in_line(ahead, self.round_trip),
-                None => self.policy.conflict_pause(&self.conflicts, draw()),
-            };
-            pause = pause.min(now.left / 2);
-            if self.rounds >= self.policy.max_attempts || now.left <= pause.saturating_add(MIN_SEND_TIME) {
-                return Err(self.contention());
-            }
-            self.conflicts.paused(pause);
-        }
+    /// Begins to send a write.
+    fn begin_round(&mut self, now: Now) -> Exchange {
         self.rounds += 1;
         self.cost.attempts += 1;
         self.rejected = None;
         let why = if self.rounds == 1 { Why::First } else { Why::Conflict };
-        Ok(Exchange::new(Kind::Write, now.at + pause, why))
+        Exchange::new(Kind::Write, now.at.max(self.looks_at), why)
     }
 
     fn has_attempted(&mut self, plan: Plan, end: End, answer: Answer, now: Now, draw: Draw<'_>) {
@@ -594,7 +615,7 @@ impl Change {
             End::OutOfTime { pending, not_now } => self.fail(match (pending, not_now) {
                 (Some(cause), _) => Fault::Unknown(cause),
                 (None, Some(cause)) => Fault::Unavailable(cause),
-                (None, None) if self.conflicts.count > 0 => self.contention(),
+                (None, None) if self.rivals.conflicts > 0 => self.contention(),
                 (None, None) => Fault::Unavailable(Cause::Said("no time was left to send the write")),
             }),
         }
@@ -704,13 +725,9 @@ impl Change {
         }
         let (row, sent) = writes.remove(0);
         let tombstone = matches!(sent.on, Base::NoRow(_)).then(|| (WriteId::from_random(draw()), now.wall));
-        match self.begin_round(now, draw) {
-            Ok(exchange) => {
-                self.phase = Phase::Burning(Burning { row, sent, tombstone, or: writes, then });
-                self.exchange = Some(exchange);
-            }
-            Err(fault) => self.after_burn(then, Burned::Failed(fault), now, draw),
-        }
+        // A burn is no attempt: however many there were, their outcome is asked for.
+        self.exchange = Some(self.begin_round(now).about_pending(true));
+        self.phase = Phase::Burning(Burning { row, sent, tombstone, or: writes, then });
     }
 
     fn has_burned(&mut self, burning: Burning, end: End, answer: &Answer, now: Now, draw: Draw<'_>) {

@@ -128,6 +128,8 @@ pub(crate) struct Exchange {
     rejected: Option<SendId>,
     mismatches: u32,
     signed_again: bool,
+    /// Whether it asks what became of an earlier send, which is worth more than the load.
+    asks_about_pending: bool,
 }
 
 /// A send in flight.
@@ -162,7 +164,14 @@ impl Exchange {
             rejected: None,
             mismatches: 0,
             signed_again: false,
+            asks_about_pending: false,
         }
+    }
+
+    /// The same, if it asks what became of an earlier send: it goes on without retry tokens.
+    pub fn about_pending(mut self, is_so: bool) -> Self {
+        self.asks_about_pending = is_so;
+        self
     }
 
     /// When it wants to be polled again, if no answer comes before.
@@ -271,7 +280,7 @@ impl Exchange {
             let is_over = self.flights.is_empty() || self.kind == Kind::Read;
             return is_over.then(|| End::Rejected { by, pending: self.pending.map(Cause::Send) });
         }
-        let is_too_much = self.patience.is_throttled() && !client.pay();
+        let is_too_much = self.patience.is_throttled() && !client.pay() && !self.asks_about_pending;
         let pause = self.patience.pause(draw());
         match self.kind {
             Kind::Read if is_too_much || now.left < pause.saturating_add(MIN_SEND_TIME) => {

@@ -244,6 +244,19 @@ mod tests {
     }
 
     #[test]
+    fn a_write_forgets_what_its_row_need_not_remember_any_more() {
+        let layout = Layout::of_key("id");
+        let [id, old] = [1, 2].map(WriteId::from_random);
+        let mut attributes = row::first_attributes(&layout, old);
+        attributes.insert(layout.names.version.to_owned(), row::number(1000));
+        let row = Row::read(&layout, attributes).expect("a row");
+        let commit = Commit { id, prune: &[], burn: &[], fence: None };
+        let write = Write::Update(&row, Diff::default());
+        let prepared = write.prepare(&layout, &Attributes::new(), commit, UNIX_EPOCH, Duration::ZERO).expect("a write");
+        assert!(prepared.request.names.values().any(|name| *name == old.name()), "{:?}", prepared.request);
+    }
+
+    #[test]
     fn a_create_whose_value_ends_soon_may_vanish_and_a_version_rises_only_where_it_has_room() {
         let layout = Layout { attributes: &["a", "ends"], expires_at: Some("ends"), ..Layout::of_key("id") };
         let key = Attributes::from([("id".to_owned(), AttributeValue::S("1".to_owned()))]);

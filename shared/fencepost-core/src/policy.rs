@@ -1,68 +1,89 @@
-//! [`RetryPolicy`]: how long to wait between sends and attempts, also in a [`Line`].
+//! [`RetryPolicy`]: how long to wait between sends and attempts, and what comes before an attempt among [`Rivals`].
 
 use std::time::Duration;
 
-/// The conflicts of one change so far.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Conflicts {
-    pub count: u32,
-    pub pauses: u32,
-    /// Conflicts since the last pause. 1 means that only the first attempt after the pause has lost.
-    pub since_pause: u32,
-    /// The time from the conflict before to the last one. Pauses and waits are part of it.
-    pub observed: Duration,
-    pub round_trip: Duration,
-    /// The number of versions that the item moved on between its observation and the last refusal.
-    pub behind: u64,
-}
-
-impl Conflicts {
-    pub fn met(&mut self, behind: u64, observed: Duration, round_trip: Duration) {
-        self.count += 1;
-        self.since_pause += 1;
-        self.behind = behind;
-        self.observed = observed;
-        self.round_trip = round_trip;
-    }
-
-    pub fn paused(&mut self, pause: Duration) {
-        if !pause.is_zero() {
-            self.pauses += 1;
-            self.since_pause = 0;
-        }
-    }
-
-    /// Whether other writers commit more than twice in five round trips. At that rate, a fresh attempt meets one of
-    /// them about every second time. A single commit shows no rate, however short the time in which it was made.
-    fn crowded(&self) -> bool {
-        let observed = self.observed.saturating_mul(2);
-        u32::try_from(self.behind)
-            .map_or(true, |behind| behind > 1 && self.round_trip.saturating_mul(behind).saturating_mul(5) > observed)
-    }
-}
-
-/// The place of one writer among those that wait for their turn at an item.
+/// The line of writers at an item, as its row shows it.
 ///
 /// It is no lock: nothing is decided by it but how long a writer waits. So a ticket that is lost, taken twice or never used
 /// delays others, and endangers nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Line {
-    /// The number of the ticket, counted from 1 per item. `None` if none was taken.
-    pub ticket: Option<u64>,
-    /// The last ticket whose writer has committed, as far as this writer has seen.
+    /// The last ticket taken. The first one is 1.
+    pub given: u64,
+    /// The last ticket whose writer has committed.
     pub served: u64,
 }
 
 impl Line {
-    /// The tickets between the last one served and that of this writer. `None` if it has no ticket.
-    pub fn ahead(self) -> Option<u64> {
-        Some(self.ticket?.saturating_sub(self.served).saturating_sub(1))
+    /// The tickets between the last one served and this one.
+    #[must_use]
+    pub fn ahead_of(self, ticket: u64) -> u64 {
+        ticket.saturating_sub(self.served).saturating_sub(1)
+    }
+}
+
+/// The place of one writer in a line.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Place {
+    /// It has not asked for a ticket.
+    #[default]
+    Outside,
+    /// It holds this ticket.
+    Ticket(u64),
+    /// It was given none, so there is no line for it.
+    NoLine,
+}
+
+/// What one change knows of the other writers of its item.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Rivals {
+    /// The races that it has lost.
+    pub conflicts: u32,
+    /// Its place in the line at the item.
+    pub place: Place,
+    /// Whether it has lost a race since it last looked.
+    pub(crate) is_refused: bool,
+    /// Whether the next read is a look.
+    pub(crate) is_looking: bool,
+    /// Whether it has looked since its last race or ticket.
+    pub(crate) has_looked: bool,
+    /// The version at which it saw the item before.
+    pub(crate) seen: u64,
+}
+
+impl Rivals {
+    pub(crate) fn lost_race(&mut self) {
+        self.conflicts += 1;
+        (self.is_refused, self.has_looked) = (true, false);
     }
 
-    /// The last ticket served once this writer has committed. `None` if it has no ticket.
-    pub fn served_then(self) -> Option<u64> {
-        Some(self.ticket?.max(self.served))
+    pub(crate) fn has_read(&mut self) {
+        if std::mem::take(&mut self.is_looking) {
+            (self.is_refused, self.has_looked) = (false, true);
+        }
     }
+
+    pub(crate) fn has_asked(&mut self, ticket: Option<u64>) {
+        self.place = ticket.map_or(Place::NoLine, Place::Ticket);
+        self.has_looked = false;
+    }
+
+    /// The ticket to store as served. `None` if it has none.
+    #[must_use]
+    pub fn ticket(&self) -> Option<u64> {
+        if let Place::Ticket(ticket) = self.place { Some(ticket) } else { None }
+    }
+}
+
+/// What comes before an attempt.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Approach {
+    /// Nothing: it is sent.
+    Send,
+    /// A ticket is taken, and its answer shows the item.
+    TakeTicket,
+    /// After this pause, the rows are read and decided on again.
+    Look(Duration),
 }
 
 /// The retry policy of one change: how many attempts, and how long a send is awaited.
@@ -123,16 +144,15 @@ pub const MIN_SEND_TIME: Duration = Duration::from_millis(150);
 /// be dead.
 const RESEND_PAUSE: Duration = Duration::from_millis(20);
 const MAX_RESEND_PAUSE: Duration = Duration::from_secs(1);
-/// The bound of the first pause after a conflict, in round trips. The pause is drawn between 0 and the bound. It lets ten
-/// writers that met once pass each other.
-const CONFLICT_PAUSE: u32 = 25;
-/// The bound of every later pause after a conflict, in round trips: enough for a hundred writers.
-const CROWD_PAUSE: u32 = 350;
-/// The number of attempts in a row after a pause. Each is made at once, on the item that the last refusal returned.
-const FRESH_ATTEMPTS: u32 = 3;
+/// The bound of the first pause after a conflict, in round trips. The pause is drawn between 0 and the bound.
+const CONFLICT_PAUSE: u32 = 3;
+/// Of ten changes, so many do not pause after their first conflict: if two writers met, nobody is in the way any more.
+const AT_ONCE_OF_TEN: u64 = 4;
+/// An item that moves on by so many versions during the first pause has a crowd.
+const CROWD: u64 = 3;
 /// How long a turn at an item is assumed to take, in tenths of a round trip. A writer needs one round trip. If all came
 /// that close, each delay would make the next writer find the item taken.
-const TENTHS_OF_TURN: u32 = 12;
+const TENTHS_OF_TURN: u32 = 11;
 /// The most turns that a writer waits before it looks again. Writers before it may have left without a write.
 const MOST_TURNS: u32 = 128;
 /// The longest pause after a conflict. A pause also never takes more than half of the time left.
@@ -178,52 +198,64 @@ impl RetryPolicy {
         round_trip.saturating_mul(together).max(alone).min(MAX_CONFLICT_PAUSE)
     }
 
-    /// The pause of a writer with this many others ahead of it in the line at an item.
+    /// What comes before the next attempt of a change that knows this of the other writers. `line` is that at the item, if
+    /// it has one, and `version` that of the row on which the change was decided.
     ///
-    /// Its next attempt is the look that tells whether its turn has come: if the row has moved on, the refusal shows the
-    /// row, and the attempt after it follows at once. So it begins one round trip early.
-    pub fn pause_in_line(&self, ahead: u64, round_trip: Duration) -> Duration {
+    /// A refused write costs as much as one that counts, and five times a strongly consistent read. So a change looks by a
+    /// read where its write would probably be refused, and a pause comes before the look, since it makes every row old.
+    ///
+    /// 1. A change without a conflict is sent. If others wait in line, it takes a ticket first.
+    /// 2. After the first conflict, four of ten changes are sent at once, on the row of the refusal. The others pause for at
+    ///    most three round trips and look. An item that has moved on by three versions has a crowd: they take a ticket.
+    /// 3. After the second conflict, every change takes a ticket.
+    /// 4. In line, it waits for the turns ahead of it, less the round trip of its look. It is sent if its turn has come, or
+    ///    if the item has stood still since it last looked: those ahead have left.
+    /// 5. Where there is no line, the bound of the pause doubles with each conflict.
+    ///
+    /// All pauses are measured in round trips, because the round trip decides whether two attempts meet: an attempt wins if
+    /// nobody commits between the sight of its row and its write, one round trip later.
+    #[must_use]
+    pub fn approach(
+        &self,
+        rivals: &Rivals,
+        line: Option<Line>,
+        version: u64,
+        round_trip: Duration,
+        random: u64,
+    ) -> Approach {
+        let moved = version.saturating_sub(rivals.seen);
+        match (line, rivals.place) {
+            (Some(line), Place::Ticket(ticket)) => {
+                let ahead = line.ahead_of(ticket);
+                let is_abandoned = rivals.has_looked && moved == 0;
+                if ahead == 0 || is_abandoned {
+                    Approach::Send
+                } else {
+                    Approach::Look(self.pause_in_line(ahead, round_trip))
+                }
+            }
+            (Some(line), Place::Outside)
+                if line.given > line.served || rivals.conflicts > 1 || rivals.has_looked && moved >= CROWD =>
+            {
+                Approach::TakeTicket
+            }
+            _ if !rivals.is_refused || rivals.conflicts == 1 && random % 10 < AT_ONCE_OF_TEN => Approach::Send,
+            _ => Approach::Look(fraction(self.conflict_bound(rivals.conflicts, round_trip), random)),
+        }
+    }
+
+    /// The pause of a writer with this many others ahead of it in the line at an item.
+    fn pause_in_line(&self, ahead: u64, round_trip: Duration) -> Duration {
         let round_trip = round_trip.min(self.max_round_trip);
         let turns = u32::try_from(ahead).unwrap_or(MOST_TURNS).min(MOST_TURNS);
         let wait = (round_trip.saturating_mul(turns * TENTHS_OF_TURN) / 10).saturating_sub(round_trip);
         wait.min(MAX_CONFLICT_PAUSE)
     }
 
-    /// The pause before the next attempt of a change without a place in a line, given its `conflicts` so far.
-    ///
-    /// All pauses are measured in round trips, because the round trip decides whether two attempts meet. An attempt
-    /// wins if no other writer commits between its observation and its write, one round trip later.
-    ///
-    /// 1. After the first conflict, the pause is anywhere within 25 round trips. It spreads out the writers that met.
-    /// 2. After a pause, the observed item is stale: the next attempt is usually refused. The refusal returns the
-    ///    current item, and **that** item is tried at once, without a pause, up to 3 times.
-    /// 3. If those attempts are refused too, the pause is anywhere within 350 round trips. Then rule 2 applies again.
-    /// 4. After the first pause, the refusal also shows how fast the item moves. If other writers commit more than
-    ///    twice in five round trips, there is a crowd, and rule 3 applies at once. One commit alone is no crowd.
-    ///
-    /// The table shows writers that begin at once on one item, with hops of 5 ms each way. It is simulated with 300
-    /// seeds for a hundred writers (mean; worst) and with 1,000 seeds for the others.
-    ///
-    /// | writers | requests per success | mean time |
-    /// |---|---|---|
-    /// | 2 | 2.5 | 89 ms |
-    /// | 3 | 3.0 | 114 ms |
-    /// | 5 | 3.5 | 137 ms |
-    /// | 10 | 4.1 | 225 ms |
-    /// | 100 | 5.5; 5.9 | 1.8 s |
-    ///
-    /// For comparison, a hundred writers need 7.4 requests without rule 4. With full jitter (25 ms to 1 s) and a read
-    /// after each conflict, they need 12.5 requests and 0.8 s.
-    pub fn conflict_pause(&self, conflicts: &Conflicts, random: u64) -> Duration {
-        let round_trips = match conflicts {
-            Conflicts { count: 0, .. } => return Duration::ZERO,
-            Conflicts { pauses: 0, .. } => CONFLICT_PAUSE,
-            Conflicts { pauses: 1, since_pause: 1, .. } if conflicts.crowded() => CROWD_PAUSE,
-            Conflicts { since_pause, .. } if *since_pause > FRESH_ATTEMPTS => CROWD_PAUSE,
-            _ => return Duration::ZERO,
-        };
-        let bound = conflicts.round_trip.min(self.max_round_trip).saturating_mul(round_trips);
-        fraction(bound.min(MAX_CONFLICT_PAUSE), random)
+    /// The bound of the pause after so many conflicts.
+    fn conflict_bound(&self, conflicts: u32, round_trip: Duration) -> Duration {
+        let first = round_trip.min(self.max_round_trip).saturating_mul(CONFLICT_PAUSE);
+        grown(first, 2, conflicts.saturating_sub(1), MAX_CONFLICT_PAUSE)
     }
 }
 
@@ -246,22 +278,15 @@ mod tests {
 
     const ROUND_TRIP: Duration = Duration::from_millis(10);
 
-    fn longest(conflicts: &Conflicts) -> u128 {
-        (RetryPolicy::default().conflict_pause(conflicts, u64::MAX) + Duration::from_nanos(1)).as_millis()
-    }
-
     #[test]
     fn pauses_stay_within_their_bounds_however_often_it_is_tried() {
         let policy = RetryPolicy::default();
-        let mut conflicts = Conflicts::default();
         for round in 0..200 {
-            conflicts.met(u64::MAX >> (round % 64), Duration::ZERO, Duration::from_millis(1 << (round % 20)));
             for random in [0, 1, u64::MAX / 2, u64::MAX] {
-                assert!(policy.conflict_pause(&conflicts, random) <= MAX_CONFLICT_PAUSE);
+                assert!(policy.conflict_bound(round, Duration::from_millis(1 << (round % 20))) <= MAX_CONFLICT_PAUSE);
                 assert!(RetryPolicy::resend_pause(round, random) <= MAX_RESEND_PAUSE);
                 assert!(policy.limit_after(None, round) <= 4 * policy.send_limit);
             }
-            conflicts.paused(policy.conflict_pause(&conflicts, u64::MAX / 3));
         }
     }
 
@@ -281,63 +306,81 @@ mod tests {
         assert_eq!([limit(30, 1), limit(30, 2), limit(30, 4), limit(30, 8)], [600, 1200, 2400, 8000]);
     }
 
+    const EMPTY: Line = Line { given: 4, served: 4 };
+    /// A random number that says "wait".
+    const WAIT: u64 = u64::MAX;
+    /// One that says "at once".
+    const NOW: u64 = 3;
+
+    /// What a writer does at version 10 after so many conflicts, refused or having looked since at version `seen`.
+    fn approach(conflicts: u32, place: Place, seen: Option<u64>, line: Option<Line>, random: u64) -> Approach {
+        let (is_refused, has_looked) = (conflicts > 0 && seen.is_none(), seen.is_some());
+        let seen = seen.unwrap_or(10);
+        let rivals = Rivals { conflicts, place, is_refused, has_looked, seen, is_looking: false };
+        RetryPolicy::default().approach(&rivals, line, 10, ROUND_TRIP, random)
+    }
+
+    fn look(millis: u64) -> Approach {
+        Approach::Look(Duration::from_millis(millis).saturating_sub(Duration::from_nanos(1)))
+    }
+
     #[test]
-    fn a_pause_is_followed_by_three_attempts_on_fresh_items_and_then_by_a_longer_one() {
-        let mut conflicts = Conflicts::default();
-        assert_eq!(longest(&conflicts), 0);
-        for (pause, pauses) in [(250, 0), (3500, 1), (3500, 2)] {
-            if pauses == 0 {
-                conflicts.met(1, 20 * ROUND_TRIP, ROUND_TRIP);
-            }
-            assert_eq!((longest(&conflicts), conflicts.pauses), (pause, pauses));
-            conflicts.paused(Duration::from_millis(100));
-            for _ in 0..3 {
-                conflicts.met(1, 20 * ROUND_TRIP, ROUND_TRIP);
-                assert_eq!(longest(&conflicts), 0);
-                conflicts.paused(Duration::ZERO);
-            }
-            conflicts.met(1, 20 * ROUND_TRIP, ROUND_TRIP);
+    fn a_writer_is_sent_looks_or_takes_a_ticket_by_what_it_knows_of_the_others() {
+        let waiting = Line { given: 5, ..EMPTY };
+        for (name, conflicts, seen, line, random, expected) in [
+            ("nobody was met", 0, None, Some(EMPTY), WAIT, Approach::Send),
+            ("others wait", 0, None, Some(waiting), WAIT, Approach::TakeTicket),
+            ("others wait where no line is", 0, None, None, WAIT, Approach::Send),
+            ("four of ten are sent at once", 1, None, Some(EMPTY), NOW, Approach::Send),
+            ("the others wait", 1, None, Some(EMPTY), WAIT, look(30)),
+            ("the item stood still", 1, Some(10), Some(EMPTY), WAIT, Approach::Send),
+            ("it moved a little", 1, Some(8), Some(EMPTY), WAIT, Approach::Send),
+            ("it moved fast", 1, Some(7), Some(EMPTY), WAIT, Approach::TakeTicket),
+            ("others have come meanwhile", 1, Some(10), Some(waiting), NOW, Approach::TakeTicket),
+            ("twice refused", 2, None, Some(EMPTY), NOW, Approach::TakeTicket),
+            ("twice refused where no line is", 2, None, None, WAIT, look(60)),
+            ("ten times", 10, None, None, WAIT, look(3500)),
+            ("it moved fast where no line is", 2, Some(1), None, WAIT, Approach::Send),
+        ] {
+            assert_eq!(approach(conflicts, Place::Outside, seen, line, random), expected, "{name}");
         }
-    }
-
-    #[test]
-    fn a_crowd_is_left_alone_after_the_first_pause_and_tried_after_the_others() {
-        let after = |pauses, behind, observed| {
-            let observed = Duration::from_millis(observed);
-            longest(&Conflicts { count: 2, pauses, since_pause: 1, observed, round_trip: ROUND_TRIP, behind })
-        };
-        assert_eq!([after(1, 4, 110), after(1, 5, 110), after(2, 5, 110)], [0, 3500, 0]);
-        // A lost answer took the time in which they were made.
-        assert_eq!([after(1, 5, 260), after(1, 11, 260)], [0, 3500]);
-        assert_eq!([after(1, 1, 10), after(1, 2, 10)], [0, 3500], "one commit is no crowd");
-    }
-
-    #[test]
-    fn pauses_are_as_long_as_round_trips_make_them_but_a_slow_one_is_no_reason_to_wait() {
-        let first = |millis| {
-            let mut conflicts = Conflicts::default();
-            conflicts.met(1, Duration::ZERO, Duration::from_millis(millis));
-            longest(&conflicts)
-        };
-        assert_eq!([first(4), first(10), first(20), first(2000)], [100, 250, 500, 500]);
-    }
-
-    #[test]
-    fn the_writers_ahead_hold_the_tickets_between_the_last_one_served_and_its_own() {
-        let line = |ticket, served| Line { ticket, served };
-        let places = [(1, 0), (2, 0), (9, 3), (3, 9)].map(|(ticket, served)| line(Some(ticket), served).ahead());
-        assert_eq!(places, [0, 1, 5, 0].map(Some));
-        assert_eq!([line(Some(9), 3), line(Some(3), 9)].map(Line::served_then), [Some(9); 2], "it never falls");
-        assert_eq!((line(None, 3).ahead(), line(None, 3).served_then()), (None, None));
+        let no_line = |seen| approach(1, Place::NoLine, seen, Some(waiting), WAIT);
+        assert_eq!((no_line(None), no_line(Some(1))), (look(30), Approach::Send), "no ticket was given");
     }
 
     #[test]
     fn a_writer_in_line_waits_for_the_turns_before_it_less_the_round_trip_of_its_look() {
-        let pause =
-            |ahead, millis| RetryPolicy::default().pause_in_line(ahead, Duration::from_millis(millis)).as_millis();
-        assert_eq!([0, 1, 2, 10, 100].map(|ahead| pause(ahead, 10)), [0, 2, 14, 110, 1190]);
-        assert_eq!([pause(128, 10), pause(129, 10), pause(u64::MAX, 10)], [1526; 3], "it looks again");
-        assert_eq!([pause(10, 20), pause(10, 2000)], [220; 2], "a slow round trip is no reason to wait");
+        let place = |ticket, seen| approach(1, Place::Ticket(ticket), seen, Some(EMPTY), WAIT);
+        let millis = |ticket| match place(ticket, None) {
+            Approach::Look(pause) => pause.as_millis(),
+            other => panic!("{other:?}"),
+        };
+        assert_eq!([6, 7, 15, 105].map(millis), [1, 12, 100, 1090]);
+        assert_eq!([133, 134, u64::MAX].map(millis), [1398; 3], "it looks again");
+        assert_eq!([place(5, None), place(3, None)], [Approach::Send; 2], "its turn has come");
+        assert_eq!(place(6, Some(10)), Approach::Send, "those ahead have left");
+        assert_eq!(place(6, Some(9)), Approach::Look(Duration::from_millis(1)), "they are at work");
+    }
+
+    #[test]
+    fn pauses_are_as_long_as_round_trips_make_them_but_a_slow_one_is_no_reason_to_wait() {
+        let first = |millis| RetryPolicy::default().conflict_bound(1, Duration::from_millis(millis)).as_millis();
+        assert_eq!([first(4), first(10), first(20), first(2000)], [12, 30, 60, 60]);
+    }
+
+    #[test]
+    fn only_a_look_ends_the_wait_after_a_lost_race() {
+        let mut rivals = Rivals::default();
+        rivals.lost_race();
+        rivals.has_read();
+        assert!(rivals.is_refused && !rivals.has_looked, "another read is no look");
+        rivals.is_looking = true;
+        rivals.has_read();
+        assert!(!rivals.is_refused && rivals.has_looked && !rivals.is_looking);
+        rivals.has_asked(Some(7));
+        assert_eq!((rivals.ticket(), rivals.has_looked), (Some(7), false), "its turns begin here");
+        rivals.has_asked(None);
+        assert_eq!((rivals.ticket(), rivals.place), (None, Place::NoLine));
     }
 
     #[test]
@@ -349,14 +392,5 @@ mod tests {
         assert_eq!(bound(2, 1000), 1250, "the longer one counts");
         let slow = policy.spread_bound(1, 1, 32, Duration::from_secs(2));
         assert_eq!(slow, 4 * policy.max_round_trip, "a slow round trip is no reason to wait");
-    }
-
-    #[test]
-    fn writers_are_a_crowd_when_they_commit_more_than_twice_in_five_round_trips() {
-        let crowded = |behind, observed| {
-            let observed = Duration::from_millis(observed);
-            Conflicts { behind, observed, round_trip: ROUND_TRIP, ..Conflicts::default() }.crowded()
-        };
-        assert_eq!([crowded(2, 49), crowded(2, 50), crowded(1, 1), crowded(u64::MAX, 50)], [true, false, false, true]);
     }
 }

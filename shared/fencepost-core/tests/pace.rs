@@ -1,9 +1,9 @@
 //! When the machine sends, waits and gives up, what it counts, and what it tells: one change with scripted answers.
 
 use fencepost_core::{
-    Action, Answer, Base, Cause, Change, ClientState, Cost, Fault, Incarnation, Leave, Now, Outcome, Plan, Reason,
-    RetryPolicy, Role, Seen, SeenRow, SendId, SentWrite, Step, TableRules, Terms, Told, Trace, Version, What, Why,
-    WriteId,
+    Action, Answer, Base, Cause, Change, ClientState, Cost, Fault, Incarnation, Leave, Line, Now, Outcome, Plan,
+    Reason, RetryPolicy, Role, Seen, SeenRow, SendId, SentWrite, Step, TableRules, Terms, Told, Trace, Version, What,
+    Why, WriteId,
 };
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
@@ -81,19 +81,42 @@ impl Play {
     /// Sends an update of the version `at`, which an answer refuses after 10 ms with the row one version later.
     #[track_caller]
     fn loses(&mut self, at: u64) -> Leave {
-        self.attempt(at, false);
+        self.attempt(at);
         let (leave, _) = self.sends();
         self.passes(millis(10));
         self.answer(&leave, refused(at + 1));
         assert!(matches!(self.tells(), Told::NotApplied { .. }));
-        self.change.lost_race(1, self.now());
+        self.change.lost_race();
         leave
     }
 
-    fn attempt(&mut self, at: u64, lines_up: bool) {
+    fn attempt(&mut self, at: u64) {
         let role = self.writes(at, 1);
-        let lines_up_at = lines_up.then_some((0, ROW));
-        self.plan(&[(0, role)], |plan| plan.lines_up_at = lines_up_at);
+        self.plan(&[(0, role)], |_| {});
+    }
+
+    /// The same at a row with this line.
+    fn attempt_in_line(&mut self, at: u64, given: u64, served: u64) {
+        let role = self.writes(at, 1);
+        self.plan(&[(0, role)], |plan| plan.lines_up_at = Some((0, ROW, Line { given, served })));
+    }
+
+    /// Loses a race, and takes this ticket, because others wait.
+    #[track_caller]
+    fn takes_ticket(&mut self, ticket: u64) {
+        self.loses(1);
+        self.attempt_in_line(2, 5, 4);
+        let (leave, what) = self.sends();
+        assert_eq!(what, What::Ticket { row: 0, incarnation: ROW });
+        let mut answer = read(&[0]);
+        answer.ticket = Some(ticket);
+        self.answer(&leave, answer);
+        assert_eq!(self.tells(), Told::Look(vec![]));
+    }
+
+    fn reads(&mut self, rows: &[usize]) {
+        let (now, random) = (self.now(), self.random);
+        self.change.read(rows.to_vec(), now, &mut || random);
     }
 
     /// A write in the window of the version `at`, under the id of the next attempt.
@@ -115,7 +138,7 @@ impl Play {
     #[track_caller]
     fn with_an_open_attempt() -> (Self, WriteId) {
         let mut play = Play::new(|_| {});
-        play.attempt(1, false);
+        play.attempt(1);
         let (id, (leave, _)) = (play.change.attempts().id, play.sends());
         let mut not_now = Answer::of(Outcome::Refused, true);
         not_now.reasons = vec![Reason::NotNow];
@@ -181,7 +204,7 @@ fn read(rows: &[usize]) -> Answer {
 #[test]
 fn a_change_counts_itself_its_attempts_its_conflicts_and_the_lost_answers_of_its_writes() {
     let mut play = Play::new(|_| {});
-    play.change.read(vec![0], play.now());
+    play.reads(&[0]);
     let (leave, _) = play.sends();
     play.answer(&leave, Answer::of(Outcome::Unknown, false));
     play.passes(millis(20));
@@ -190,8 +213,8 @@ fn a_change_counts_itself_its_attempts_its_conflicts_and_the_lost_answers_of_its
     assert_eq!((play.tells(), play.change.take_cost()), (Told::Read, Cost::default()), "a read costs no write");
     play.loses(1);
     assert_eq!(play.change.take_cost(), Cost { changes: 1, attempts: 1, conflicts: 1, lost_answers: 0 });
-    play.random = 0; // No pause.
-    play.attempt(2, false);
+    play.random = 0; // At once.
+    play.attempt(2);
     let (leave, _) = play.sends();
     assert_eq!((leave.why, play.change.rounds()), (Why::Conflict, 2));
     play.answer(&leave, Answer::of(Outcome::Unknown, false));
@@ -233,19 +256,27 @@ fn a_wait_ends_in_its_time_takes_half_of_what_is_left_at_most_and_leaves_time_fo
 }
 
 #[test]
-fn an_attempt_after_a_conflict_waits_first_and_the_last_one_is_followed_by_contention() {
+fn an_attempt_after_a_conflict_looks_first_and_the_last_one_is_followed_by_contention() {
     let mut play = Play::new(|policy| policy.max_attempts = 2);
     assert_eq!(play.loses(1).why, Why::First);
     assert_eq!(play.change.round_trip(), millis(10));
-    play.attempt(2, false);
+    play.attempt(2);
+    assert_eq!(play.tells(), Told::Look(vec![0]));
+    play.reads(&[0]);
     assert!(play.poll().is_none(), "it pauses");
     let pause = play.change.wake_at().expect("a pause").saturating_sub(play.at);
-    assert!(pause > millis(249) && pause <= millis(250), "25 round trips: {pause:?}");
-    play.passes(millis(250));
+    assert!(pause > millis(29) && pause <= millis(30), "3 round trips: {pause:?}");
+    play.passes(millis(30));
+    let (look, what) = play.sends();
+    assert_eq!(what, What::Read(vec![0]));
+    play.answer(&look, read(&[0]));
+    assert_eq!(play.tells(), Told::Read);
+    play.attempt(2);
     let (leave, _) = play.sends();
+    assert_eq!(leave.why, Why::Conflict);
     play.answer(&leave, refused(3));
     assert!(matches!(play.tells(), Told::NotApplied { .. }));
-    play.attempt(3, false);
+    play.attempt(3);
     assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 2 }));
     assert_eq!(play.change.contention(), Fault::Contention { attempts: 2 });
 }
@@ -254,58 +285,86 @@ fn an_attempt_after_a_conflict_waits_first_and_the_last_one_is_followed_by_conte
 fn attempts_that_meet_nobody_are_counted_too_and_do_not_wait() {
     let mut play = Play::new(|policy| policy.max_attempts = 2);
     for at in [1, 2] {
-        play.attempt(at, false);
+        play.attempt(at);
         let (leave, _) = play.sends();
         play.answer(&leave, refused(at + 1));
         assert!(matches!(play.tells(), Told::NotApplied { .. }));
     }
-    play.attempt(3, false);
+    play.attempt(3);
     assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 2 }));
+}
+
+/// Of four rows whose read follows a lost race, some are not shown by the refusal. Their read is the look.
+#[test]
+fn a_read_after_a_lost_race_is_the_look_of_the_next_attempt() {
+    for (random, pause) in [(u64::MAX, 30), (0, 0)] {
+        let mut play = Play::new(|_| {});
+        play.loses(1);
+        play.random = random;
+        play.reads(&[1]);
+        assert_eq!(play.poll().is_none(), pause > 0);
+        play.passes(millis(pause));
+        if pause > 0 {
+            let (leave, _) = play.sends();
+            play.answer(&leave, read(&[1]));
+            assert_eq!(play.tells(), Told::Read);
+            play.attempt(2);
+            assert!(matches!(play.sends().1, What::Attempt { .. }), "it has waited");
+        }
+    }
+}
+
+/// Whoever made a write that repeats judges the refusing row itself.
+#[test]
+fn a_write_that_repeats_waits_and_does_not_look() {
+    let mut play = Play::new(|_| {});
+    play.loses(1);
+    play.plan(&[(0, Role::Repeats)], |_| {});
+    assert!(play.poll().is_none());
+    play.passes(millis(30));
+    assert!(matches!(play.sends().1, What::Attempt { .. }));
 }
 
 #[test]
 fn a_pause_takes_half_of_the_time_left_and_none_is_begun_that_would_leave_no_time_for_a_send() {
-    for (left, pauses) in [(400, Some(200)), (301, Some(150)), (300, None)] {
+    for (left, pause) in [(400, Some(200)), (302, Some(151)), (300, None)] {
         let mut play = Play::new(|_| {});
-        play.loses(1);
+        play.takes_ticket(105);
         play.left = millis(left);
-        play.attempt(2, false);
-        match pauses {
-            Some(_) if left == 301 => assert!(play.poll().is_none() && play.change.wake_at() > Some(play.at)),
-            Some(pause) => assert_eq!(play.change.wake_at(), Some(play.at + millis(pause))),
+        play.attempt_in_line(1, 105, 4);
+        match pause {
+            Some(pause) => {
+                assert_eq!(play.tells(), Told::Look(vec![0]));
+                play.reads(&[0]);
+                assert!(play.poll().is_none());
+                assert_eq!(play.change.wake_at(), Some(play.at + millis(pause)));
+            }
             None => assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 1 })),
         }
     }
 }
 
 #[test]
-fn a_ticket_is_taken_after_the_first_conflict_alone_and_its_turn_is_waited_for() {
+fn a_ticket_is_taken_where_others_wait_and_its_turn_is_waited_for() {
     let mut play = Play::new(|_| {});
-    play.attempt(1, true);
-    let (leave, what) = play.sends();
-    assert_eq!(what, What::Attempt { serve: None, token: None }, "nobody was met");
-    play.passes(millis(10));
-    play.answer(&leave, refused(2));
-    play.tells();
-    play.change.lost_race(1, play.now());
-    play.change.served(3);
-    play.attempt(2, true);
-    let (leave, what) = play.sends();
-    assert_eq!(what, What::Ticket { row: 0, incarnation: ROW });
-    let mut ticket = Answer::of(Outcome::Applied, true);
-    ticket.ticket = Some(9);
-    play.answer(&leave, ticket);
+    play.takes_ticket(9);
+    play.attempt_in_line(2, 9, 3);
+    assert_eq!(play.tells(), Told::Look(vec![0]));
+    play.reads(&[0]);
     assert!(play.poll().is_none());
-    assert_eq!(play.change.wake_at(), Some(play.at + millis(50)), "five turns of 12 ms, less one round trip");
-    play.passes(millis(50));
-    let (leave, what) = play.sends();
-    assert_eq!(what, What::Attempt { serve: Some(9), token: None });
-    play.answer(&leave, refused(3));
+    assert_eq!(play.change.wake_at(), Some(play.at + millis(45)), "five turns of 11 ms, less one round trip");
+    play.passes(millis(45));
+    let (leave, _) = play.sends();
+    play.answer(&leave, read(&[0]));
     play.tells();
-    play.change.lost_race(1, play.now());
-    play.attempt(3, true);
-    play.passes(millis(50));
-    assert!(matches!(play.sends().1, What::Attempt { serve: Some(9), .. }), "it keeps its place");
+    play.attempt_in_line(3, 9, 8);
+    let (leave, what) = play.sends();
+    assert_eq!(what, What::Attempt { serve: Some(9), token: None }, "its turn has come");
+    play.answer(&leave, refused(4));
+    play.tells();
+    play.change.lost_race();
+    play.attempt_in_line(4, 9, 12);
+    assert!(matches!(play.sends().1, What::Attempt { serve: Some(12), .. }), "what is served never falls");
 }
 
 #[test]
@@ -313,10 +372,18 @@ fn without_a_ticket_an_attempt_pauses_as_if_there_were_no_line() {
     for outcome in [Outcome::Refused, Outcome::Rejected] {
         let mut play = Play::new(|_| {});
         play.loses(1);
-        play.attempt(2, true);
+        play.attempt_in_line(2, 5, 4);
         let (leave, _) = play.sends();
         play.answer(&leave, Answer::of(outcome, true));
-        play.passes(millis(250));
+        assert_eq!(play.tells(), Told::Look(vec![]));
+        play.attempt_in_line(2, 5, 4);
+        assert_eq!(play.tells(), Told::Look(vec![0]), "{outcome:?}");
+        play.reads(&[0]);
+        play.passes(millis(30));
+        let (leave, _) = play.sends();
+        play.answer(&leave, read(&[0]));
+        play.tells();
+        play.attempt_in_line(2, 5, 4);
         assert_eq!(play.sends().1, What::Attempt { serve: None, token: None }, "{outcome:?}");
     }
 }
@@ -324,7 +391,7 @@ fn without_a_ticket_an_attempt_pauses_as_if_there_were_no_line() {
 #[test]
 fn rows_that_a_batch_leaves_out_are_asked_for_again_while_there_is_time() {
     let mut play = Play::new(|_| {});
-    play.change.read(vec![0, 1, 2], play.now());
+    play.reads(&[0, 1, 2]);
     let (leave, what) = play.sends();
     assert_eq!(what, What::Read(vec![0, 1, 2]));
     play.answer(&leave, read(&[1]));
@@ -348,12 +415,12 @@ fn rows_that_a_batch_leaves_out_are_asked_for_again_while_there_is_time() {
 #[test]
 fn a_send_in_flight_is_waited_for_until_its_hedge_is_due() {
     let mut play = Play::new(|_| {});
-    play.attempt(1, false);
+    play.attempt(1);
     let (first, _) = play.sends();
     assert_eq!(play.change.wake_at(), None, "a client without an answer is probably connecting");
     play.answer(&first, refused(2));
     play.tells();
-    play.attempt(2, false);
+    play.attempt(2);
     play.sends();
     assert_eq!(play.change.wake_at(), Some(play.at + millis(150)));
     play.passes(millis(150));
@@ -365,7 +432,7 @@ fn a_send_in_flight_is_waited_for_until_its_hedge_is_due() {
 #[test]
 fn a_burn_that_cannot_be_made_is_not_counted() {
     let mut play = Play::new(|_| {});
-    play.attempt(1, false);
+    play.attempt(1);
     let (lost, _) = play.sends();
     play.answer(&lost, Answer::of(Outcome::Unknown, false));
     play.passes(millis(20));
@@ -383,11 +450,11 @@ fn a_burn_that_cannot_be_made_is_not_counted() {
 #[test]
 fn a_client_that_hedges_after_the_longest_time_never_hedges() {
     let mut play = Play::new(|policy| policy.hedge_after = Duration::MAX);
-    play.attempt(1, false);
+    play.attempt(1);
     let (first, _) = play.sends();
     play.answer(&first, refused(2));
     play.tells();
-    play.attempt(2, false);
+    play.attempt(2);
     play.sends();
     assert_eq!(play.change.wake_at(), Some(Duration::MAX));
 }
@@ -395,11 +462,11 @@ fn a_client_that_hedges_after_the_longest_time_never_hedges() {
 #[test]
 fn a_send_is_not_awaited_any_more_when_another_one_has_proved_the_outcome() {
     let mut play = Play::new(|_| {});
-    play.attempt(1, false);
+    play.attempt(1);
     let (first, _) = play.sends();
     play.answer(&first, refused(2));
     play.tells();
-    play.attempt(2, false);
+    play.attempt(2);
     let (late, _) = play.sends();
     play.passes(millis(150));
     let (hedge, _) = play.sends();
@@ -413,7 +480,7 @@ fn a_send_is_not_awaited_any_more_when_another_one_has_proved_the_outcome() {
 #[test]
 fn a_signature_that_is_refused_is_made_again_once() {
     let mut play = Play::new(|_| {});
-    play.attempt(1, false);
+    play.attempt(1);
     let (first, _) = play.sends();
     play.answer(&first, Answer::of(Outcome::Expired, true));
     play.passes(millis(20));
@@ -448,7 +515,7 @@ fn a_write_leaves_with_time_for_its_answer_or_after_a_lost_one_and_never_after_i
     for (left, leaves) in [(150, true), (149, false)] {
         let mut play = Play::new(|_| {});
         play.left = millis(left);
-        play.attempt(1, false);
+        play.attempt(1);
         assert_eq!(matches!(play.poll(), Some(Action::Send(..))), leaves, "{left} ms");
     }
     let window = Duration::from_mins(4);
@@ -462,7 +529,7 @@ fn a_write_leaves_with_time_for_its_answer_or_after_a_lost_one_and_never_after_i
     ] {
         let mut play = Play::new(|_| {});
         play.random = 0;
-        play.attempt(1, false);
+        play.attempt(1);
         let (leave, _) = play.sends();
         play.answer(&leave, Answer::of(Outcome::Unknown, false));
         let now = Now { at: play.at + at, wall: play.now().wall + wall, left: millis(left) };
@@ -478,9 +545,9 @@ fn a_throttled_request_is_sent_again_a_hundred_times_for_which_its_client_pays()
         let mut play = Play::new(|_| {});
         play.random = 0;
         if is_read {
-            play.change.read(vec![0], play.now());
+            play.reads(&[0]);
         } else {
-            play.attempt(1, false);
+            play.attempt(1);
         }
         for _ in 0..=100 {
             let (leave, _) = play.sends();
@@ -494,7 +561,7 @@ fn a_throttled_request_is_sent_again_a_hundred_times_for_which_its_client_pays()
 fn after_a_lost_answer_a_write_pauses_for_half_of_the_time_left_at_most() {
     for (left, pause) in [(10_000, 20), (20, 10)] {
         let mut play = Play::new(|_| {});
-        play.attempt(1, false);
+        play.attempt(1);
         let (leave, _) = play.sends();
         play.left = millis(left);
         play.answer(&leave, Answer::of(Outcome::Unknown, false));
@@ -563,7 +630,7 @@ fn a_change_that_gives_up_burns_its_open_attempts_and_is_doubtful_unless_none_ca
 fn a_row_that_is_read_tells_what_became_of_an_open_attempt_or_that_nobody_can_know() {
     for (at, is_remembered) in [(2, true), (LATE, false), (2, false)] {
         let (mut play, id) = Play::with_an_open_attempt();
-        play.change.read(vec![0], play.now());
+        play.reads(&[0]);
         let (leave, _) = play.sends();
         let mut answer = read(&[0]);
         let memory = is_remembered.then_some((id, Trace::Applied(version(1))));
@@ -624,7 +691,7 @@ fn a_change_without_time_tells_its_last_error_or_that_it_met_others() {
     for outcomes in [[not_now, Outcome::Unknown], [Outcome::Unknown, not_now]] {
         let mut play = Play::new(|_| {});
         play.random = 0;
-        play.change.read(vec![0], play.now());
+        play.reads(&[0]);
         let (first, _) = play.sends();
         play.answer(&first, Answer::of(outcomes[0], true));
         let (last, _) = play.sends();
@@ -637,12 +704,172 @@ fn a_change_without_time_tells_its_last_error_or_that_it_met_others() {
         if is_met {
             play.loses(1);
         }
-        play.random = 0;
-        play.attempt(2, false);
+        play.random = 0; // At once.
+        play.attempt(2);
         play.left = millis(149);
         let Some(Action::Tell(told)) = play.poll() else { panic!("it waits") };
         let is_contention = told == Told::Failed(Fault::Contention { attempts: 2 });
         let said = Told::Failed(Fault::Unavailable(Cause::Said("no time was left to send the write")));
         assert!(if is_met { is_contention } else { told == said }, "{told:?}");
+    }
+}
+
+#[test]
+fn a_mistaken_token_is_counted_and_a_proof_about_one_send_does_not_drop_another_write() {
+    let mut play = Play::new(|_| {});
+    play.random = 0;
+    play.attempt(1);
+    for mismatches in 0..3 {
+        let (leave, _) = play.sends();
+        assert_eq!(leave.mismatches, mismatches);
+        play.answer(&leave, Answer::of(Outcome::Mismatch, true));
+    }
+    for is_read in [false, true] {
+        let mut play = Play::new(|_| {});
+        play.loses(1);
+        play.random = 0;
+        if is_read {
+            play.change = Change::new(
+                Terms { policy: RetryPolicy::default(), relies_on_token: false },
+                WriteId::from_random(1),
+                play.now(),
+            );
+            play.reads(&[0]);
+        } else {
+            play.attempt(2);
+        }
+        let (first, _) = play.sends();
+        play.passes(millis(150));
+        let (hedge, _) = play.sends();
+        play.answer(&hedge, Answer::of(Outcome::Rejected, true));
+        assert_eq!(play.change.awaits(first.id), !is_read, "a rejected read is useless, a write may be applied");
+    }
+}
+
+#[test]
+fn a_read_is_sent_again_after_its_pause_while_there_is_time_for_its_answer() {
+    for (random, left, due) in [(0, 150, Some(0)), (0, 149, None), (u64::MAX, 10_000, Some(20))] {
+        let mut play = Play::new(|_| {});
+        play.random = random;
+        play.reads(&[0]);
+        let (leave, _) = play.sends();
+        play.left = millis(left);
+        play.answer(&leave, Answer::of(Outcome::Unknown, false));
+        match due {
+            Some(due) => {
+                let at = play.change.wake_at().expect("a pause");
+                assert!(at <= play.at + millis(due) && at + millis(1) > play.at + millis(due), "{at:?}");
+            }
+            None => assert!(matches!(play.tells(), Told::Failed(Fault::Unavailable(_)))),
+        }
+    }
+}
+
+/// The version that shows a change of several steps may be that of any of its rows.
+#[test]
+fn only_a_change_of_one_step_tells_the_state_that_it_left() {
+    for (rows, is_refused) in [(1, false), (2, false), (1, true), (2, true)] {
+        let mut play = Play::new(|_| {});
+        let (role, id) = (play.writes(1, 1), play.change.attempts().id);
+        let steps: Vec<_> = (0..rows).map(|row| (row, role)).collect();
+        play.plan(&steps, |_| {});
+        let (leave, _) = play.sends();
+        let mut answer = Answer::of(Outcome::Applied, true);
+        if is_refused {
+            answer = refused(2);
+            if let Reason::Refused(Seen::Row(Some(row))) = &mut answer.reasons[0] {
+                row.memory = Some([(id, Trace::Applied(version(1)))].into_iter().collect());
+            }
+            answer.reasons.resize(rows, Reason::None);
+        }
+        play.answer(&leave, answer);
+        assert_eq!(play.tells(), Told::Applied { id, at: (rows == 1).then(|| row_at(2).at()) }, "{rows}, {is_refused}");
+    }
+}
+
+#[test]
+fn the_row_of_an_open_attempt_is_read_unless_the_refusal_has_shown_it() {
+    for shown in [0, 1] {
+        let (mut play, id) = Play::with_an_open_attempt();
+        let role = play.writes(1, 1);
+        play.plan(&[(0, role), (1, role)], |plan| plan.is_transaction = true);
+        let (leave, _) = play.sends();
+        let mut answer = refused(1);
+        answer.reasons.insert(1 - shown, Reason::None);
+        play.random = 3;
+        play.answer(&leave, answer);
+        let unseen = if shown == 0 { BTreeSet::new() } else { BTreeSet::from([0]) };
+        assert_eq!(play.tells(), Told::NotApplied { unseen, burned: None });
+        assert!(play.change.attempts().is_open(id));
+    }
+}
+
+#[test]
+fn the_burn_of_a_later_attempt_may_show_that_an_earlier_one_was_applied() {
+    let (mut play, id) = Play::with_an_open_attempt();
+    play.attempt(1);
+    let (lost, _) = play.sends();
+    play.answer(&lost, Answer::of(Outcome::Unknown, false));
+    play.passes(millis(20));
+    let (leave, _) = play.sends();
+    play.answer(&leave, refused(1));
+    let (burn, what) = play.sends();
+    assert!(matches!(what, What::Burn { row: 0, .. }), "{what:?}");
+    let mut answer = refused(2);
+    if let Reason::Refused(Seen::Row(Some(row))) = &mut answer.reasons[0] {
+        row.memory = Some([(id, Trace::Applied(version(1)))].into_iter().collect());
+    }
+    play.answer(&burn, answer);
+    assert_eq!(play.tells(), Told::Earlier { id, at: row_at(2).at() });
+}
+
+/// No copy can be applied without the lease, so the rows of the writes tell, each its own.
+#[test]
+fn after_a_lost_lease_the_row_of_each_write_is_asked() {
+    for at in [1, 2] {
+        let mut play = Play::new(|_| {});
+        let (role, id) = (play.writes(1, 1), play.change.attempts().id);
+        play.plan(&[(0, Role::Requires(7)), (at, role)], |plan| plan.is_transaction = true);
+        let (lost, _) = play.sends();
+        play.answer(&lost, Answer::of(Outcome::Unknown, false));
+        play.passes(millis(20));
+        let (leave, _) = play.sends();
+        let mut answer = Answer::of(Outcome::Refused, true);
+        answer.reasons = vec![Reason::Refused(Seen::Lease { is_lost: true }), Reason::None];
+        play.answer(&leave, answer);
+        let (look, what) = play.sends();
+        assert_eq!(what, What::Read(vec![at]));
+        let mut answer = read(&[at]);
+        let memory = Some([(id, Trace::Applied(version(1)))].into_iter().collect());
+        answer.rows = vec![(at, Some(SeenRow { memory, ..row_at(2) }))];
+        play.answer(&look, answer);
+        assert_eq!(play.tells(), Told::Applied { id, at: None });
+    }
+}
+
+/// What becomes of an earlier send is worth more than the load on a throttled table.
+#[test]
+fn a_burn_and_the_look_after_a_lost_lease_are_sent_again_without_retry_tokens() {
+    for is_lease in [false, true] {
+        let mut play = Play::new(|_| {});
+        let role = play.writes(1, 1);
+        let steps = if is_lease { vec![(1, Role::Requires(7)), (0, role)] } else { vec![(0, role)] };
+        play.plan(&steps, |_| {});
+        let (lost, _) = play.sends();
+        play.answer(&lost, Answer::of(Outcome::Unknown, false));
+        play.passes(millis(20));
+        let (leave, _) = play.sends();
+        let mut answer = refused(1);
+        if is_lease {
+            answer.reasons = vec![Reason::Refused(Seen::Lease { is_lost: true }), Reason::None];
+        }
+        play.answer(&leave, answer);
+        play.random = 0;
+        for _ in 0..200 {
+            let (leave, what) = play.sends();
+            assert_eq!(matches!(what, What::Read(_)), is_lease, "{what:?}");
+            play.answer(&leave, Answer::of(Outcome::NotApplied { throttled: Some(Duration::ZERO) }, true));
+        }
+        assert!(play.poll().is_some_and(|action| matches!(action, Action::Send(..))), "the client pays for a hundred");
     }
 }

@@ -34,8 +34,6 @@ pub struct Attempt {
     pub(crate) most_refusals: usize,
     /// What became of the attempt before this one. `None` before the first.
     pub(crate) last: Option<Last>,
-    /// When this decision was made.
-    moment: Now,
     /// How it reads its rows, if it is a transaction. The functions are permitted one way of reading each table.
     reads_batches: Option<ReadBatch>,
 }
@@ -127,7 +125,6 @@ impl Attempt {
             refusals: 0,
             most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
             last: None,
-            moment: now,
             reads_batches,
         }
     }
@@ -157,9 +154,9 @@ impl Attempt {
         self.change.round_trip()
     }
 
-    /// Notes that the last attempt lost its race. The item had moved on by `behind` versions.
-    pub(crate) fn lost_race(&mut self, behind: u64) {
-        self.change.lost_race(behind, self.moment);
+    /// Notes that the last attempt lost its race.
+    pub(crate) fn lost_race(&mut self) {
+        self.change.lost_race();
     }
 
     /// Notes that the last attempt was refused because its row was old.
@@ -250,7 +247,7 @@ impl Attempt {
     }
 
     fn begin(&mut self, now: Now) {
-        (self.moment, self.now) = (now, now.wall);
+        self.now = now.wall;
         self.steps.clear();
         self.rows.iter().for_each(|row| row.is_looked_at.store(false, Relaxed));
     }
@@ -308,16 +305,24 @@ impl Attempt {
         if rows.is_empty() && !self.attempts().is_doubtful() {
             return Then::Decide;
         }
-        self.change.read(rows, driver.now());
+        self.change.read(rows, driver.now(), &mut || driver.sender.rng.next_u64());
         let told = driver.drive(&mut self.change, Work::Rows(&self.rows, None)).await;
+        match self.learn_shown(driver) {
+            Err(failure) if matches!(told, Told::Read) => Then::Failed(failure),
+            _ => Then::of(driver, &told, None),
+        }
+    }
+
+    /// Learns the rows in the last answer. Fails if one of them cannot be read.
+    fn learn_shown(&mut self, driver: &mut Driver<'_>) -> Result<(), Failure> {
+        let mut learned = Ok(());
         for (row, item) in std::mem::take(&mut driver.shown) {
             match Known::of(self.rows[row].layout, item) {
                 Ok(known) => self.learn(row, known),
-                Err(failure) if matches!(told, Told::Read) => return Then::Failed(failure),
-                Err(_) => {}
+                Err(failure) => learned = learned.and(Err(failure)),
             }
         }
-        Then::of(driver, &told, None)
+        learned
     }
 
     async fn wait(&mut self, driver: &mut Driver<'_>, bound: Duration) -> Then {
@@ -328,7 +333,7 @@ impl Attempt {
 
     fn plan(&self, sending: &Sending) -> Plan {
         let lines_up_at = match &*sending.steps {
-            [step] if sending.contest == Contest::Line => step.line(),
+            [step] if sending.contest == Contest::Line => step.line(&self.rows),
             _ => None,
         };
         Plan {
@@ -359,6 +364,10 @@ impl Attempt {
                 self.last = Some(Last { pending: None });
                 self.read(driver, sending.steps.iter().map(|step| step.row).collect()).await
             }
+            Told::Look(unread) => match self.learn_shown(driver) {
+                Ok(()) => self.read(driver, unread).await,
+                Err(failure) => Then::Failed(failure),
+            },
             Told::Refused { pending } => {
                 self.last = Some(Last { pending: pending.map(|cause| driver.source(cause)) });
                 self.rows[sending.steps[0].row].known = Known::Stored(shown_of(driver, &sending));
@@ -371,19 +380,12 @@ impl Attempt {
         }
     }
 
-    /// The failure that is told. If time and reach are not its reason, burns the open attempts, so that nothing is applied.
+    /// The failure that is told. If an attempt may still be applied, it is burned first, as far as time and reach allow.
     async fn give_up(&mut self, driver: &mut Driver<'_>, failure: Failure) -> Failure {
         if !self.attempts().is_doubtful() {
             return failure;
         }
-        let is_for_the_caller = matches!(
-            failure,
-            Failure::InvalidRecord { .. }
-                | Failure::TooLarge { .. }
-                | Failure::CorruptItem { .. }
-                | Failure::Rejected { .. }
-        );
-        if is_for_the_caller {
+        if !is_told_anyway(&failure) {
             self.change.give_up(driver.now(), &mut || driver.sender.rng.next_u64());
             let told = driver.drive(&mut self.change, Work::Rows(&self.rows, None)).await;
             if matches!(told, Told::GivenUp { is_doubtful: false }) {
@@ -403,13 +405,17 @@ fn shown_of(driver: &mut Driver<'_>, sending: &Sending) -> Option<Attributes> {
 
 const NO_ANSWER: &str = "an earlier attempt was applied";
 
-/// The failure at the end of a change with open attempts: one of them may have been applied since its refusal. Only a
-/// lost lease proves the opposite, because no attempt is applied without it. A refused edit is told like the refusal of a
-/// decision, also after open attempts.
+/// Whether a failure is the same with open attempts. Only a lost lease proves that none of them was applied, because none is
+/// applied without it. A refused edit is told like the refusal of a decision, also after open attempts.
+fn is_told_anyway(failure: &Failure) -> bool {
+    matches!(failure, Failure::OutcomeUnknown { .. } | Failure::Fenced | Failure::EditRefused { .. })
+}
+
+/// The failure at the end of a change with open attempts: one of them may have been applied since its refusal.
 fn while_open(failure: Failure) -> Failure {
     match failure {
+        failure if is_told_anyway(&failure) => failure,
         Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
-        Failure::OutcomeUnknown { .. } | Failure::Fenced | Failure::EditRefused { .. } => failure,
         other => Failure::OutcomeUnknown { source: other.into() },
     }
 }

@@ -235,7 +235,11 @@ impl<'a> Driver<'a> {
             }
             (Work::Rows(rows, _), What::Ticket { row, .. }, Shown::Row(shown)) => {
                 let given = rows[*row].layout.names.given;
-                answer.ticket = shown.and_then(|row| row.get(given).and_then(row::read_number));
+                answer.ticket = shown.as_ref().and_then(|row| row.get(given).and_then(row::read_number));
+                if let Some(item) = shown {
+                    answer.rows = vec![(*row, rows[*row].judged(Some(&item)))];
+                    self.shown = vec![(*row, Some(item))];
+                }
             }
             (Work::Rows(rows, Some(sending)), What::Attempt { .. }, shown) => {
                 let judged = |(step, reason): (&WriteStep, &Reason)| rows[step.row].reason(&step.role, reason);
@@ -329,7 +333,7 @@ fn tombstone(KnownRow { address, layout, retention, .. }: &KnownRow, what: &What
 async fn read_all<'a: 'w, 'w>(driver: &mut Driver<'a>, rows: Vec<usize>, work: Work<'w>) -> Result<(), Failure> {
     let terms = Terms { policy: driver.sender.policy, relies_on_token: false };
     let mut change = Change::new(terms, WriteId::from_random(0), driver.now());
-    change.read(rows, driver.now());
+    change.read(rows, driver.now(), &mut || driver.sender.rng.next_u64());
     match driver.drive(&mut change, work).await {
         Told::Failed(fault) => Err(driver.failure(fault)),
         _ => Ok(()),

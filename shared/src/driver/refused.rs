@@ -7,20 +7,11 @@ use super::send::Reason;
 use crate::error::Failure;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
-use fencepost_core::format::row::{self, Row};
 use fencepost_core::{Base, Role};
 use std::collections::BTreeSet;
 use tracing::debug;
 
 impl Attempt {
-    /// Notes how far the line of writers at this row has come.
-    fn sees_line(&mut self, sending: &Sending, row: Option<&Row>) {
-        if let Some(row) = row.filter(|_| sending.contest == Contest::Line) {
-            let served = row.attributes.get(self.rows[0].layout.names.served).and_then(row::read_number);
-            self.change.served(served.unwrap_or(0));
-        }
-    }
-
     /// Gives the attempt the rows that refused its steps. Returns those to read.
     pub(super) fn learn_refusal(
         &mut self,
@@ -31,8 +22,7 @@ impl Attempt {
     ) -> Result<Vec<usize>, Failure> {
         let reasons = std::mem::take(&mut driver.reasons);
         let was_remembered = sending.steps.first().is_some_and(|step| !self.rows[step.row].is_fresh);
-        let mut behind = None;
-        let (mut taken, mut has_refused_edit, mut base_of_burned) = (false, false, None);
+        let (mut is_race_lost, mut taken, mut has_refused_edit, mut base_of_burned) = (false, false, false, None);
         let mut unread = BTreeSet::new();
         for (step, reason) in sending.steps.iter().zip(reasons) {
             let demanded = step.role.base();
@@ -52,7 +42,6 @@ impl Attempt {
                         known => known?,
                     };
                     let now_at = known.row().map(|row| row.at.version);
-                    self.sees_line(sending, known.row());
                     let conditions = step.refused_conditions(layout, &self.rows[step.row].known, &known);
                     self.learn(step.row, known);
                     if let Some(conditions) = conditions {
@@ -65,9 +54,7 @@ impl Attempt {
                         Some(Base::NoRow(_)) => taken |= step.is_write(),
                         Some(Base::Row { version, window, .. }) => {
                             let moved = now_at.map_or(0, |now| now.get().saturating_sub(version.get()));
-                            if window == 1 || moved >= window {
-                                behind = behind.max(Some(moved));
-                            }
+                            is_race_lost |= window == 1 || moved >= window;
                         }
                         None => {}
                     }
@@ -83,23 +70,20 @@ impl Attempt {
             let layout = self.rows[row].layout;
             let known = readable(layout, item, unseen)?;
             // Where a single row was burned, others may have been first all the same.
-            if let (Some(Base::Row { version, .. }), false) = (base_of_burned, self.is_transaction()) {
-                behind = Some(known.row().map_or(0, |row| row.at.version.get().saturating_sub(version.get())));
-                self.sees_line(sending, known.row());
-            }
+            is_race_lost |= matches!(base_of_burned, Some(Base::Row { .. })) && !self.is_transaction();
             self.learn(row, known);
         }
         if has_refused_edit {
             self.refusals += 1;
             // A decision that edits otherwise again and again waits as if it lost races.
-            if self.refusals > 1 {
-                behind = behind.or(Some(0));
-            }
+            is_race_lost |= self.refusals > 1;
         }
-        match behind.filter(|_| sending.contest != Contest::None) {
-            Some(_) if was_remembered && sending.transact.is_none() => self.change.was_late(),
-            Some(behind) => self.change.lost_race(behind, driver.now()),
-            None => {}
+        if is_race_lost && sending.contest != Contest::None {
+            if was_remembered && sending.transact.is_none() {
+                self.change.was_late();
+            } else {
+                self.change.lost_race();
+            }
         }
         // A taken key usually decides by itself. Otherwise, reads again the items in use by another transaction.
         if taken {

@@ -6,7 +6,7 @@ use fencepost_core::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, Op
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
 use fencepost_core::format::row::{self, Row};
-use fencepost_core::{Base, Incarnation, Leave, Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
+use fencepost_core::{Base, Incarnation, Leave, Line, Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -161,12 +161,18 @@ impl WriteStep {
     }
 
     /// The row with a line in which the step may wait for its turn, if it leaves the row.
-    pub(super) fn line(&self) -> Option<(usize, Incarnation)> {
+    pub(super) fn line(&self, rows: &[KnownRow]) -> Option<(usize, Incarnation, Line)> {
         match (self.role.base(), &self.write.action) {
             (Some(Base::Row { incarnation, .. }), Operation::Put { .. } | Operation::Update { .. })
                 if !incarnation.is_foreign() =>
             {
-                Some((self.row, incarnation))
+                let KnownRow { known, layout, .. } = &rows[self.row];
+                let number = |name| known.row().and_then(|row| row.attributes.get(name)).and_then(row::read_number);
+                let line = Line {
+                    given: number(layout.names.given).unwrap_or(0),
+                    served: number(layout.names.served).unwrap_or(0),
+                };
+                Some((self.row, incarnation, line))
             }
             _ => None,
         }

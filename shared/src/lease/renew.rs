@@ -90,7 +90,7 @@ impl Leases {
                 if let Some(source) = pending {
                     earlier = Some(source);
                 }
-                attempt.lost_race(stored.renewals.saturating_sub(at));
+                attempt.lost_race();
                 at = stored.renewals;
             }
             let now = self.now();

@@ -117,7 +117,7 @@ impl Task {
                 if !self.is_for(kind, &now_there, now) {
                     return Ok(Next::Answer(so_far));
                 }
-                attempt.lost_race(now_there.at.version.get().saturating_sub(row.at.version.get()));
+                attempt.lost_race();
                 row = now_there;
             }
             let id = WriteId::from_random(sender.rng.next_u64());

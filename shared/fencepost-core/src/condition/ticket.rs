@@ -8,8 +8,8 @@ use crate::format::names::Names;
 use crate::format::row::{bytes, number};
 use std::collections::HashMap;
 
-/// Takes a ticket from the row, if the row is of this incarnation, and returns the number of the last one. Neither the
-/// version nor the value is changed. So no write and no judge notices.
+/// Takes a ticket from the row, if the row is of this incarnation, and returns the row, with the number of the last one.
+/// Neither the version nor the value is changed. So no write and no judge notices.
 pub fn take_ticket(key: Attributes, names: &Names, incarnation: Incarnation) -> ConditionalWrite {
     let placeholders = [("#given", names.given), ("#incarnation", names.incarnation)];
     ConditionalWrite {
@@ -20,6 +20,6 @@ pub fn take_ticket(key: Attributes, names: &Names, incarnation: Incarnation) -> 
             (":one".to_owned(), number(1)),
             (":incarnation".to_owned(), bytes(incarnation.as_bytes())),
         ]),
-        returning: Some(Returned::UpdatedNew),
+        returning: Some(Returned::AllNew),
     }
 }

@@ -23,8 +23,6 @@ pub enum Returned {
     AllNew,
     /// Those of the replaced row.
     AllOld,
-    /// The new values of those that it has changed.
-    UpdatedNew,
 }
 
 /// One conditional write. It can be sent any number of times.

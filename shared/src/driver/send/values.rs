@@ -42,6 +42,5 @@ pub(super) fn return_value(returned: Returned) -> ReturnValue {
     match returned {
         Returned::AllNew => ReturnValue::AllNew,
         Returned::AllOld => ReturnValue::AllOld,
-        Returned::UpdatedNew => ReturnValue::UpdatedNew,
     }
 }
