@@ -2,10 +2,11 @@
 
 use crate::harness::engine::{Engine, number};
 use fencepost::lww::LwwRecord;
-use fencepost::{Call, Deadline, Record, Store, Table};
+use fencepost::{Call, Deadline, Record, Rng, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
@@ -82,4 +83,10 @@ pub fn set_balance(engine: &Engine, id: &str, balance: i64) {
 /// Another client's committed write, between two of ours.
 pub fn rival(engine: &Engine, id: &str) {
     change_account(engine, id, "SET balance = balance + :n, #v = #v + :n", 1);
+}
+
+/// Random numbers with which a change goes again at once after its first lost race, or else looks first.
+pub fn chance(goes_at_once: bool) -> Rng {
+    let next = AtomicU64::new(1);
+    Rng::new(move || 10 * next.fetch_add(1, Relaxed) + if goes_at_once { 0 } else { 9 })
 }

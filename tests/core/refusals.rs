@@ -2,7 +2,7 @@
 //! adds.
 
 use super::accounts;
-use super::accounts::{Account, TABLE, call, rival, set_balance};
+use super::accounts::{Account, TABLE, call, chance, rival, set_balance};
 use crate::harness::clients::{client_whose, client_whose_first_write, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
@@ -109,7 +109,7 @@ async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn
         rival(engine, changed);
         engine.take_log();
     });
-    let store = Store::new(&client);
+    let store = Store::new(&client).with_rng(chance(true));
     let accounts: Table<T> = store.table(TABLE);
     let mut reads = Reads::new();
     let both = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
@@ -178,7 +178,7 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
         let (status, answer) = engine.answer(operation, body);
         (status, step_in_conflict(&answer, 1))
     });
-    let store = Store::new(&client);
+    let store = Store::new(&client).with_rng(chance(true));
     let accounts: Table<Account> = store.table(TABLE);
     let mut reads = Reads::new();
     let items = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));

@@ -65,14 +65,16 @@ async fn rivalled(conflicts: usize) -> Shop {
 }
 
 #[tokio::test(start_paused = true)]
-async fn each_conflict_costs_one_more_transaction_and_no_read_and_an_order_has_none() {
+async fn each_conflict_costs_one_more_transaction_and_a_read_at_most_and_an_order_has_none() {
     for conflicts in 0..=5 {
         for (event, is_order) in [(order("k-1", &[("b", 2), ("a", 2)]), true), (adjustment("a", -2).key("k-1"), false)]
         {
             let met = if is_order { conflicts.min(1) } else { conflicts };
             let shop = rivalled(conflicts).await;
             assert!(shop.send(&event).await.status < 300);
-            assert_eq!(shop.engine.take_counts(), (1, if is_order { 1 } else { 1 + met }), "{event:?}");
+            let (reads, writes) = shop.engine.take_counts();
+            let looks = if is_order { 0 } else { met };
+            assert!(writes == 1 + looks && (1..=1 + looks).contains(&reads), "{event:?}: {reads}, {writes}");
             let more = i64::try_from(met).expect("small");
             assert_eq!(shop.stock("a").await.0, 8 + more, "nothing of others is lost");
         }

@@ -18,6 +18,8 @@ use tokio::time::{Instant, sleep};
 pub enum Strategy {
     /// `update_with_retry`, with the default policy.
     Fencepost,
+    /// The same by a table that [remembers items](fencepost::Table::remembering_items).
+    Remembering,
     /// Read and write conditionally. After a conflict, wait between 0 and 2^n x 25 ms, at most 1 s, and read again.
     FullJitter,
     /// Read and write conditionally. After a conflict, read again at once.
@@ -65,10 +67,16 @@ impl Outcome {
 /// If the engine fails, which it does not.
 #[must_use]
 pub fn play(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
-    paused(played(strategy, writers, hop, seed))
+    paused(played(strategy, writers, 1, hop, seed))
 }
 
-async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
+/// The same with so many changes of each writer, one after the other.
+#[must_use]
+pub fn play_steadily(strategy: Strategy, writers: usize, changes: usize, hop: Duration, seed: u64) -> Outcome {
+    paused(played(strategy, writers, changes, hop, seed))
+}
+
+async fn played(strategy: Strategy, writers: usize, changes: usize, hop: Duration, seed: u64) -> Outcome {
     let (db, begun) = (table::dynamo(seed, hop), Instant::now());
     let mut seeds = fastrand::Rng::with_seed(seed);
     let client = db.client_without_retries();
@@ -82,15 +90,18 @@ async fn played(strategy: Strategy, writers: usize, hop: Duration, seed: u64) ->
             let table = new_table(seeds.fork());
             let (client, outcome) = (client.clone(), outcome.clone());
             let mut rng = fastrand::Rng::with_seed(seed ^ (writer as u64) << 32);
+            let table = if strategy == Strategy::Remembering { table.remembering_items() } else { table };
             tokio::task::spawn_local(async move {
-                let begun = Instant::now();
-                let done = match strategy {
-                    Strategy::Fencepost => table::raise(&table, "one").await,
-                    Strategy::FullJitter => read_and_write(&client, |conflicts| jitter(&mut rng, conflicts)).await,
-                    Strategy::AtOnce => read_and_write(&client, |_| Duration::ZERO).await,
-                };
-                let mut outcome = outcome.borrow_mut();
-                if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
+                for _ in 0..changes {
+                    let begun = Instant::now();
+                    let done = match strategy {
+                        Strategy::Fencepost | Strategy::Remembering => table::raise(&table, "one").await,
+                        Strategy::FullJitter => read_and_write(&client, |conflicts| jitter(&mut rng, conflicts)).await,
+                        Strategy::AtOnce => read_and_write(&client, |_| Duration::ZERO).await,
+                    };
+                    let mut outcome = outcome.borrow_mut();
+                    if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
+                }
             })
         })
         .collect();

@@ -61,13 +61,13 @@ impl Scene {
         let number = caller as u64 + 1;
         let first = self.seed.map_or(number * 1000, |seed| scramble(seed.wrapping_mul(8) + number) >> 5);
         let (mut client, mut warm) = (ClientState::default(), Change::new(terms, bits(0), now));
-        warm.read(vec![FIRST], now, &mut || 0);
+        warm.read(vec![FIRST], now);
         if let Some(Action::Send(Leave { id, .. }, _)) = warm.poll(now, &mut client, &mut || 0) {
             let answer = Answer { rows: vec![(FIRST, None)], ..Answer::of(Outcome::Applied, true) };
             warm.answered(id, answer, now, &mut client, &mut || 0);
         }
         let mut change = Change::new(terms, bits(first), now);
-        change.read(first_reads(world.callers[caller].kind).to_vec(), now, &mut || 0);
+        change.read(first_reads(world.callers[caller].kind).to_vec(), now);
         world.callers[caller].run = Some(Run {
             change,
             client,
@@ -278,7 +278,7 @@ impl Scene {
                 if unread.is_empty() {
                     self.decided(world, caller);
                 } else {
-                    self.with(run, |change, _, draw| change.read(unread, now, draw));
+                    run.change.read(unread, now);
                 }
             }
             Told::Look(unread) => {
@@ -288,13 +288,13 @@ impl Scene {
                 if unread.is_empty() {
                     self.decided(world, caller);
                 } else {
-                    self.with(run, |change, _, draw| change.read(unread, now, draw));
+                    run.change.read(unread, now);
                 }
             }
             Told::GaveWay => {
                 let rows = run.writes.iter().map(|write| write.row).collect();
                 run.has_turned = true;
-                self.with(run, |change, _, draw| change.read(rows, now, draw));
+                run.change.read(rows, now);
             }
             Told::Applied { id, at } => self.applied(world, caller, id, at),
             Told::Earlier { id, at } => {

@@ -294,7 +294,7 @@ impl Change {
         self.rounds
     }
 
-    /// How long the last refused send took.
+    /// How long the last read or refused send took.
     #[must_use]
     pub fn round_trip(&self) -> Duration {
         self.round_trip
@@ -311,18 +311,10 @@ impl Change {
         mem::take(&mut self.cost)
     }
 
-    /// Reads these rows. Those left out by an answer are asked for again. If it has lost a race, the read is the look that
-    /// its next attempt would have to wait for.
-    pub fn read(&mut self, rows: Vec<usize>, now: Now, draw: Draw<'_>) {
+    /// Reads these rows. Those left out by an answer are asked for again.
+    pub fn read(&mut self, rows: Vec<usize>, now: Now) {
         if rows.is_empty() {
             return self.has_read_all();
-        }
-        if self.rivals.is_refused
-            && !self.rivals.is_looking
-            && let Approach::Look(pause) = self.policy.approach(&self.rivals, None, 0, self.round_trip, draw())
-            && !self.looks_after(pause, now)
-        {
-            return;
         }
         let reading = Reading { left: rows, batches: 0, seen: Vec::new(), after_loss: None };
         self.begin_reading(reading, now.at.max(self.looks_at));
@@ -464,15 +456,15 @@ impl Change {
         }
         let around = &mut Around { now, policy: &self.policy, client };
         if let Some(end) = exchange.answered(id, answer.outcome, answer.is_answered, draw, around) {
+            if matches!(end, End::Applied | End::Refused { .. }) {
+                self.round_trip = exchange.round_trip;
+            }
             self.ended(end, answer, now, draw);
         }
     }
 
     fn ended(&mut self, end: End, answer: Answer, now: Now, draw: Draw<'_>) {
         self.exchange = None;
-        if let End::Refused { round_trip, .. } = end {
-            self.round_trip = round_trip;
-        }
         for (row, seen) in &answer.rows {
             self.attempts.judge(*row, seen.as_ref(), now.wall);
         }
@@ -602,7 +594,7 @@ impl Change {
                 let at = write.map(|sent| seen.map_or(committed(&sent), |row| row.at()));
                 self.tell(Told::Applied { id, at });
             }
-            End::Refused { pending, .. } => {
+            End::Refused { pending } => {
                 if plan.steps.iter().any(|step| step.role == Role::Repeats) {
                     return self.tell(Told::Refused { pending });
                 }

@@ -98,7 +98,6 @@ pub(crate) enum End {
     /// `pending` is set if another send may have been applied, or may still be.
     Refused {
         pending: Option<Cause>,
-        round_trip: Duration,
     },
     Rejected {
         by: SendId,
@@ -130,6 +129,8 @@ pub(crate) struct Exchange {
     signed_again: bool,
     /// Whether it asks what became of an earlier send, which is worth more than the load.
     asks_about_pending: bool,
+    /// How long the last send took.
+    pub round_trip: Duration,
 }
 
 /// A send in flight.
@@ -165,6 +166,7 @@ impl Exchange {
             mismatches: 0,
             signed_again: false,
             asks_about_pending: false,
+            round_trip: Duration::ZERO,
         }
     }
 
@@ -237,8 +239,8 @@ impl Exchange {
     ) -> Option<End> {
         let place = self.flights.iter().position(|flight| flight.id == id)?;
         let flight = self.flights.remove(place);
-        let took = now.at.saturating_sub(flight.sent_at);
-        client.ended(is_answered, now.at, took, flight.opens_connection);
+        self.round_trip = now.at.saturating_sub(flight.sent_at);
+        client.ended(is_answered, now.at, self.round_trip, flight.opens_connection);
         self.due = None;
         self.why = Why::After(outcome);
         match outcome {
@@ -250,7 +252,7 @@ impl Exchange {
                 client.not_throttled(self.patience.is_throttled());
                 let unanswered = || Cause::Said("another send is not answered yet");
                 let pending = self.pending.map(Cause::Send).or_else(|| (!self.flights.is_empty()).then(unanswered));
-                return Some(End::Refused { pending, round_trip: took });
+                return Some(End::Refused { pending });
             }
             Outcome::NotApplied { throttled } => {
                 self.patience.not_now(throttled);

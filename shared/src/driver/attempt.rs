@@ -149,7 +149,7 @@ impl Attempt {
         self.change.attempts()
     }
 
-    /// How long the last refused send took.
+    /// How long the last read or refused send took.
     pub(crate) fn round_trip(&self) -> Duration {
         self.change.round_trip()
     }
@@ -305,7 +305,7 @@ impl Attempt {
         if rows.is_empty() && !self.attempts().is_doubtful() {
             return Then::Decide;
         }
-        self.change.read(rows, driver.now(), &mut || driver.sender.rng.next_u64());
+        self.change.read(rows, driver.now());
         let told = driver.drive(&mut self.change, Work::Rows(&self.rows, None)).await;
         match self.learn_shown(driver) {
             Err(failure) if matches!(told, Told::Read) => Then::Failed(failure),

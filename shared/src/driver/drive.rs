@@ -333,7 +333,7 @@ fn tombstone(KnownRow { address, layout, retention, .. }: &KnownRow, what: &What
 async fn read_all<'a: 'w, 'w>(driver: &mut Driver<'a>, rows: Vec<usize>, work: Work<'w>) -> Result<(), Failure> {
     let terms = Terms { policy: driver.sender.policy, relies_on_token: false };
     let mut change = Change::new(terms, WriteId::from_random(0), driver.now());
-    change.read(rows, driver.now(), &mut || driver.sender.rng.next_u64());
+    change.read(rows, driver.now());
     match driver.drive(&mut change, work).await {
         Told::Failed(fault) => Err(driver.failure(fault)),
         _ => Ok(()),
