@@ -59,8 +59,13 @@ fn of(about: &str, rows: Vec<[String; 10]>) -> String {
 
 /// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn() -> String);
-const PARTS: [Part; 4] =
-    [("crowds", 20, of_strategies), ("adds", 19, of_adds), ("pace", 30, of_pace), ("orders", 30, of_orders)];
+const PARTS: [Part; 5] = [
+    ("crowds", 20, of_strategies),
+    ("steady", 10, of_steady),
+    ("adds", 19, of_adds),
+    ("pace", 30, of_pace),
+    ("orders", 30, of_orders),
+];
 
 fn main() {
     let only: Vec<_> = std::env::args().skip(1).collect();
@@ -83,6 +88,35 @@ fn of_strategies() -> String {
         }
     }
     of(&format!("writers at once on one item, 5 ms hops (virtual time, {SEEDS} seeds)"), rows)
+}
+
+/// A few writers that change one item without a pause.
+fn of_steady() -> String {
+    const CHANGES: usize = 100;
+    let mut rows = Vec::new();
+    for writers in [2, 3, 5, 8, 10, 20] {
+        for (way, strategy) in [WAYS[0], ("Fencepost, remembering items", Strategy::Remembering), WAYS[1]] {
+            let games: Vec<_> =
+                (0..3).map(|seed| crowd::play_steadily(strategy, writers, CHANGES, HOP, seed)).collect();
+            let mut times: Vec<_> = games.iter().flat_map(|game| &game.times).copied().map(millis).collect();
+            times.sort_by(f64::total_cmp);
+            let each = |of: fn(&Outcome) -> f64| figure(games.iter().map(of).sum::<f64>() / number(times.len()), 2);
+            rows.push([
+                format!("{writers}, {way}"),
+                each(|game| game.units.write),
+                each(|game| game.units.read),
+                figure(mean(&times), 0),
+                figure(times.get(times.len() / 2).copied().unwrap_or(f64::NAN), 0),
+                figure(p99(&times), 0),
+                figure(most(&times), 0),
+                games.iter().map(|game| game.gave_up).sum::<usize>().to_string(),
+            ]);
+        }
+    }
+    let about = format!("writers of {CHANGES} changes each on one item, 5 ms hops (virtual time, 3 seeds)");
+    let headings =
+        [&*about, "write units", "read units", "mean, ms", "median, ms", "p99, ms", "slowest, ms", "gave up"];
+    table(headings, rows)
 }
 
 /// The same crowds of callers with adds, beside versioned changes, and a steady load by one client that knows the item.
