@@ -224,29 +224,3 @@ async fn the_limit_that_throttles_is_named_to_the_caller_in_the_log_and_in_the_m
         assert_eq!(said, (Some(limit), Some(limit), true), "{name}, a read: {failure:?}");
     }
 }
-
-/// A patch that was refused may still be applied by a late copy. If the table throttles afterwards, it is burned before
-/// anything is told, so that the answer is true.
-#[tokio::test(start_paused = true)]
-async fn patches_of_new_members_on_a_table_that_throttles_are_unknown_only_where_an_answer_was_lost() {
-    let mut failed = 0;
-    for seed in 0..8 {
-        let (db, _) = scene(seed, Rates::default());
-        db.create_table(DEVICES, "deviceId");
-        let create = load("device-state-create").of("deviceId", "lamp");
-        assert_eq!(line_of_device_state(&store_on(&db), &create).await["status"], 201);
-        db.capacity(Capacity::on_demand(DEVICES, 40_000.0, 8.0));
-        let mut patches = JoinSet::new();
-        for member in 0..40 {
-            let state = json!({format!("member{member}"): [member]});
-            let patch = load("device-state-patch-state").of("deviceId", "lamp").json(&state);
-            let store = store_on(&db);
-            patches.spawn(async move { line_of_device_state(&store, &patch).await });
-        }
-        for line in patches.join_all().await {
-            failed += usize::from(line["status"] == 503);
-            assert!(line["status"] != 504 || line["lost_answers"].as_u64() > Some(0), "seed {seed}: {line}");
-        }
-    }
-    assert!(failed > 0, "the table throttles");
-}
