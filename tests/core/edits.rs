@@ -115,7 +115,12 @@ async fn a_decision_that_edits_otherwise_after_each_refusal_ends_as_refused_and_
         let store = store.clone().with_policy(policy).in_call(&call);
         let refused = edit_with_receipt((&store, true), always_more).await;
         assert!(matches!(refused, Err(Error::Failed(Failure::EditRefused { .. }))), "{refused:?}");
-        assert_eq!(engine.take_counts(), (attempts, attempts), "an open attempt is looked for each time");
+        let (reads, writes) = engine.take_counts();
+        assert_eq!(writes, attempts);
+        assert!(
+            reads <= 2 * attempts - 2,
+            "an open attempt is looked for each time, and others before the write: {reads}"
+        );
         assert_eq!(call.tally().conflicts as usize, attempts - 1, "it pauses from the second refusal on");
     }
 }
