@@ -119,13 +119,12 @@ fn of_steady() -> String {
     table(headings, rows)
 }
 
-/// The same crowds of callers with adds, beside versioned changes, and a steady load by one client that knows the item.
+/// Crowds of callers with adds, and a steady load by one client that knows the item.
 fn of_adds() -> String {
     type Play = fn(usize, u64) -> Outcome;
-    let ways: [(_, Play); 3] = [
+    let ways: [(_, Play); 2] = [
         ("adds, one client", |callers, seed| adds::at_once(Callers::OneStore, callers, HOP, seed)),
         ("adds, a client each", |callers, seed| adds::at_once(Callers::OwnStores, callers, HOP, seed)),
-        ("versioned changes", |callers, seed| crowd::play(Strategy::Fencepost, callers, HOP, seed)),
     ];
     let mut rows = Vec::new();
     for callers in [1, 10, 100, 1000] {
