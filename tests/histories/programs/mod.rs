@@ -235,11 +235,11 @@ fn each_broken_rule_is_noticed() {
         (Broken::BurnAsAdd, 0..2000, history::NEVER_APPLIED),
         (Broken::BurnsIgnored, 0..2000, history::NEVER_APPLIED),
         (Broken::FreshIds, 0..2000, history::APPLIED_TWICE),
-        (Broken::RevivedWithoutMemory, 600..2600, history::DENIED),
+        (Broken::RevivedWithoutMemory, 60..2060, history::DENIED),
         (Broken::TokenReused, 0..2000, ONE_PAYLOAD),
-        (Broken::NoIdInTransactions, 580..2580, history::APPLIED_TWICE),
-        (Broken::GuardBeforeJudge, 580..2580, history::APPLIED_TWICE),
-        (Broken::ConflictHidden, 0..2000, history::NEVER_APPLIED),
+        (Broken::NoIdInTransactions, 1720..3720, history::APPLIED_TWICE),
+        (Broken::GuardBeforeJudge, 140..2140, history::APPLIED_TWICE),
+        (Broken::ConflictHidden, 140..2140, history::NEVER_APPLIED),
     ]);
 }
 
