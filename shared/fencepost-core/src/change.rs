@@ -351,8 +351,8 @@ impl Change {
         self.cost.conflicts += 1;
     }
 
-    /// Sends an attempt. Before it, burns the open attempts that it would not exclude, and does what [`RetryPolicy::approach`]
-    /// says.
+    /// Sends an attempt. Before it, burns the open attempts that it would not exclude, and looks or takes a ticket if other
+    /// writers would probably be first.
     pub fn attempt(&mut self, plan: Plan, now: Now, draw: Draw<'_>) {
         self.exclude(plan, Vec::new(), now, draw);
     }
@@ -471,11 +471,11 @@ impl Change {
         match mem::replace(&mut self.phase, Phase::Deciding) {
             Phase::Deciding | Phase::Waiting(_) => {}
             Phase::Reading(reading) => self.has_read(reading, end, answer.rows, now, draw),
-            Phase::TakingTicket(..) => match fault_of_read(end) {
-                // Without the permission to take one, it goes on as if there were no line.
+            Phase::TakingTicket(row, _) => match fault_of_read(end) {
+                // Without the permission to take one, or without its row, it goes on as if there were no line.
                 None | Some(Fault::Rejected(_)) => {
                     self.rivals.has_asked(answer.ticket);
-                    self.tell(Told::Look(Vec::new()));
+                    self.tell(Told::Look(if answer.rows.is_empty() { vec![row] } else { Vec::new() }));
                 }
                 Some(fault) => self.fail(fault),
             },

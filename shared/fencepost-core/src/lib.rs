@@ -56,7 +56,7 @@ pub use format::number::Number;
 pub use format::{AttributeValue, InvalidValue};
 pub use judge::{Base, SeenRow, SentWrite, TableRules, Verdict, is_fenced, judge};
 pub use memory::{Memory, Trace, UNSEEN_IDS, WriteId};
-pub use policy::{Approach, Line, MIN_SEND_TIME, Place, RetryPolicy, Rivals, fraction};
+pub use policy::{Line, MIN_SEND_TIME, RetryPolicy, fraction};
 pub use refusal::{Reason, Role, Seen, Step, is_lost, judge_after_loss, judge_cancellation, judge_steps};
 pub use settle::{
     After, Facts, MOST_OPEN, after, anchors_of, burn_helps, can_be_burned, committed, is_in_window, made, writes_to,

@@ -16,15 +16,14 @@ pub struct Line {
 
 impl Line {
     /// The tickets between the last one served and this one.
-    #[must_use]
-    pub fn ahead_of(self, ticket: u64) -> u64 {
+    fn ahead_of(self, ticket: u64) -> u64 {
         ticket.saturating_sub(self.served).saturating_sub(1)
     }
 }
 
 /// The place of one writer in a line.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// It has not asked for a ticket.
     #[default]
     Outside,
@@ -36,40 +35,39 @@ pub enum Place {
 
 /// What one change knows of the other writers of its item.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Rivals {
+pub(crate) struct Rivals {
     /// The races that it has lost.
     pub conflicts: u32,
     /// Its place in the line at the item.
     pub place: Place,
     /// Whether it has lost a race since it last looked.
-    pub(crate) is_refused: bool,
+    pub is_refused: bool,
     /// Whether the next read is a look.
-    pub(crate) is_looking: bool,
+    pub is_looking: bool,
     /// Whether it has looked since its last race or ticket.
-    pub(crate) has_looked: bool,
+    pub has_looked: bool,
     /// The version at which it saw the item before.
-    pub(crate) seen: u64,
+    pub seen: u64,
 }
 
 impl Rivals {
-    pub(crate) fn lost_race(&mut self) {
+    pub fn lost_race(&mut self) {
         self.conflicts += 1;
         (self.is_refused, self.has_looked) = (true, false);
     }
 
-    pub(crate) fn has_read(&mut self) {
+    pub fn has_read(&mut self) {
         if std::mem::take(&mut self.is_looking) {
             (self.is_refused, self.has_looked) = (false, true);
         }
     }
 
-    pub(crate) fn has_asked(&mut self, ticket: Option<u64>) {
+    pub fn has_asked(&mut self, ticket: Option<u64>) {
         self.place = ticket.map_or(Place::NoLine, Place::Ticket);
         self.has_looked = false;
     }
 
     /// The ticket to store as served. `None` if it has none.
-    #[must_use]
     pub fn ticket(&self) -> Option<u64> {
         if let Place::Ticket(ticket) = self.place { Some(ticket) } else { None }
     }
@@ -77,7 +75,7 @@ impl Rivals {
 
 /// What comes before an attempt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Approach {
+pub(crate) enum Approach {
     /// Nothing: it is sent.
     Send,
     /// A ticket is taken, and its answer shows the item.
@@ -214,8 +212,7 @@ impl RetryPolicy {
     ///
     /// All pauses are measured in round trips, because the round trip decides whether two attempts meet: an attempt wins if
     /// nobody commits between the sight of its row and its write, one round trip later.
-    #[must_use]
-    pub fn approach(
+    pub(crate) fn approach(
         &self,
         rivals: &Rivals,
         line: Option<Line>,

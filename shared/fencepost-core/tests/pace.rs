@@ -355,7 +355,12 @@ fn without_a_ticket_an_attempt_pauses_as_if_there_were_no_line() {
         play.attempt_in_line(2, 5, 4);
         let (leave, _) = play.sends();
         play.answer(&leave, Answer::of(outcome, true));
-        assert_eq!(play.tells(), Told::Look(vec![]));
+        assert_eq!(play.tells(), Told::Look(vec![0]), "no answer has shown the row");
+        play.reads(&[0]);
+        let (leave, _) = play.sends();
+        play.passes(millis(10));
+        play.answer(&leave, read(&[0]));
+        assert_eq!(play.tells(), Told::Read);
         play.attempt_in_line(2, 5, 4);
         assert_eq!(play.tells(), Told::Look(vec![0]), "{outcome:?}");
         play.reads(&[0]);

@@ -365,13 +365,7 @@ impl Attempt {
                 self.read(driver, sending.steps.iter().map(|step| step.row).collect()).await
             }
             Told::Look(unread) => match self.learn_shown(driver) {
-                Ok(()) => {
-                    // A ticket that was refused has shown nothing of the row, which was let go.
-                    let is_unknown = |row: &usize| matches!(self.rows[*row].known, Known::Nothing);
-                    let rows = sending.steps.iter().map(|step| step.row);
-                    let rows = rows.filter(|row| unread.contains(row) || is_unknown(row)).collect();
-                    self.read(driver, rows).await
-                }
+                Ok(()) => self.read(driver, unread).await,
                 Err(failure) => Then::Failed(failure),
             },
             Told::Refused { pending } => {
