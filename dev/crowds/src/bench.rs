@@ -23,17 +23,27 @@ const WAYS: [(&str, Strategy); 3] = [
     ("loop: read again without a pause", Strategy::AtOnce),
 ];
 
+/// The times of all acknowledged changes, in milliseconds.
+fn times(games: &[Outcome]) -> Vec<f64> {
+    games.iter().flat_map(|game| &game.times).copied().map(millis).collect()
+}
+
+/// What an acknowledged change took of this.
+fn each(games: &[Outcome], of: fn(&Outcome) -> f64) -> String {
+    let changes: usize = games.iter().map(|game| game.times.len()).sum();
+    figure(games.iter().map(of).sum::<f64>() / number(changes), 2)
+}
+
 /// The row of all games of one crowd and way.
 fn row(crowd: &str, way: &str, games: &[Outcome]) -> [String; 10] {
-    let times: Vec<_> = games.iter().flat_map(|game| &game.times).copied().map(millis).collect();
-    let each = |of: fn(&Outcome) -> f64| figure(games.iter().map(of).sum::<f64>() / number(times.len()), 2);
+    let (times, each) = (times(games), |of| each(games, of));
     [
         format!("{crowd}, {way}"),
         each(|game| f64::from(game.requests)),
         each(|game| game.units.write),
         each(|game| game.units.read),
         figure(mean(&times), 0),
-        figure(p99(&times), 0),
+        figure(percentile(&times, 99), 0),
         figure(most(&times), 0),
         times.len().to_string(),
         games.iter().map(|game| game.gave_up).sum::<usize>().to_string(),
@@ -98,16 +108,14 @@ fn of_steady() -> String {
         for (way, strategy) in [WAYS[0], ("Fencepost, remembering items", Strategy::Remembering), WAYS[1]] {
             let games: Vec<_> =
                 (0..3).map(|seed| crowd::play_steadily(strategy, writers, CHANGES, HOP, seed)).collect();
-            let mut times: Vec<_> = games.iter().flat_map(|game| &game.times).copied().map(millis).collect();
-            times.sort_by(f64::total_cmp);
-            let each = |of: fn(&Outcome) -> f64| figure(games.iter().map(of).sum::<f64>() / number(times.len()), 2);
+            let (times, each) = (times(&games), |of| each(&games, of));
             rows.push([
                 format!("{writers}, {way}"),
                 each(|game| game.units.write),
                 each(|game| game.units.read),
                 figure(mean(&times), 0),
-                figure(times.get(times.len() / 2).copied().unwrap_or(f64::NAN), 0),
-                figure(p99(&times), 0),
+                figure(percentile(&times, 50), 0),
+                figure(percentile(&times, 99), 0),
                 figure(most(&times), 0),
                 games.iter().map(|game| game.gave_up).sum::<usize>().to_string(),
             ]);
@@ -223,10 +231,10 @@ fn most(values: &[f64]) -> f64 {
     values.iter().copied().fold(f64::NAN, f64::max)
 }
 
-/// The number that 99 of 100 of these do not exceed. `NaN` if there is none.
-fn p99(values: &[f64]) -> f64 {
+/// The number that so many of 100 of these do not exceed. `NaN` if there is none.
+fn percentile(values: &[f64], percent: usize) -> f64 {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let index = (sorted.len() * 99).div_ceil(100).saturating_sub(1);
+    let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
     sorted.get(index).copied().unwrap_or(f64::NAN)
 }
