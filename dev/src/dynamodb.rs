@@ -49,11 +49,9 @@ impl DynamoDb {
     /// # Errors
     /// The port is taken, or the data folder cannot be used.
     pub async fn start(engine: &Engine) -> Result<Self, Failure> {
-        match engine {
-            Engine::Existing { endpoint } => Self::existing(endpoint.clone()).await,
-            Engine::Embedded { port, data, containers, item_write_units } => {
-                Self::embedded(*port, data.as_deref(), *containers, *item_write_units).await
-            }
+        match &engine.endpoint {
+            Some(endpoint) => Self::existing(endpoint.clone()).await,
+            None => Self::embedded(engine).await,
         }
     }
 
@@ -65,12 +63,8 @@ impl DynamoDb {
         Ok(Self { endpoint, endpoint_in_containers: None, kind, file: None, region: region(), credentials })
     }
 
-    async fn embedded(
-        port: u16,
-        data: Option<&Path>,
-        containers: bool,
-        item_write_units: Option<u32>,
-    ) -> Result<Self, Failure> {
+    async fn embedded(engine: &Engine) -> Result<Self, Failure> {
+        let &Engine { port, containers, item_write_units, .. } = engine;
         let listen = async |address: IpAddr| {
             TcpListener::bind((address, port)).await.map_err(|error| {
                 Failure::new(format!(
@@ -93,7 +87,7 @@ impl DynamoDb {
             }
             (format!("DynamoDB in memory, which throttles an item beyond {units} write units a second,"), None)
         } else {
-            let (database, kind, file) = match data {
+            let (database, kind, file) = match &engine.data {
                 None => (in_memory()?, "DynamoDB in memory".to_owned(), None),
                 Some(folder) => {
                     let (database, file) = on_disk(folder)?;

@@ -40,7 +40,7 @@ mod tests {
     #[tokio::test]
     async fn an_item_is_throttled_beyond_its_units_and_another_one_is_not() {
         let free = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("its address").port();
-        let engine = Engine::Embedded { port: free, data: None, containers: false, item_write_units: Some(1) };
+        let engine = Engine { port: free, item_write_units: Some(1), ..Engine::default() };
         let dynamodb = DynamoDb::start(&engine).await.expect("an engine");
         let template = Template::load(crate::workspace()).expect("template.yaml");
         tables::create(&dynamodb, &template.tables).await.expect("tables");

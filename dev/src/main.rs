@@ -8,8 +8,9 @@
 
 use std::process::ExitCode;
 
+use clap::Parser;
 use dev::{
-    args::{self, Args, Command, Engine},
+    args::{Args, Engine, Instead},
     bench,
     dynamodb::{CONTAINER_HOST, DynamoDb},
     failure::Failure,
@@ -23,30 +24,26 @@ use tokio::signal::unix::{SignalKind, signal};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> ExitCode {
-    let outcome = match args::parse(std::env::args_os().skip(1)) {
-        Ok(Command::Help) => {
-            print!("{}", args::HELP);
-            Ok(())
+    let args = Args::parse();
+    let asked = async {
+        match args.instead {
+            Some(Instead::Bench) => bench::run().await,
+            None if args.dynamodb_only => run_dynamodb(&args.engine).await,
+            None => run(&args).await,
         }
-        Ok(Command::Bench) => tokio::select! {
-            measured = bench::run() => measured,
-            asked = asked_to_stop() => asked.and(Err(Failure::new("The benchmarks were stopped."))),
+    };
+    let outcome = tokio::select! {
+        outcome = asked => outcome,
+        stopped = asked_to_stop() => match args.instead {
+            Some(Instead::Bench) => stopped.and(Err(Failure::new("The benchmarks were stopped."))),
+            None => stopped,
         },
-        Ok(Command::Run(args)) => tokio::select! {
-            failure = run(&args) => failure,
-            asked = asked_to_stop() => asked,
-        },
-        Ok(Command::DynamoDbOnly(engine)) => tokio::select! {
-            failure = run_dynamodb(&engine) => failure,
-            asked = asked_to_stop() => asked,
-        },
-        Err(failure) => Err(failure),
     };
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             eprintln!("error: {failure}");
-            ExitCode::from(failure.exit_code())
+            ExitCode::FAILURE
         }
     }
 }

@@ -4,8 +4,7 @@ use super::accounts::{Account, TABLE, add_one, chance, change, engine, rival, wi
 use crate::harness::clients::{Way, client_that};
 use crate::harness::engine::{Engine, number};
 use aws_sdk_dynamodb::Client;
-use crowds::adds::{Callers, at_once, one_after_another, steady};
-use crowds::crowd::{Outcome, Strategy, play, play_steadily};
+use crowds::crowd::{Load, Outcome, Stores, Way as By, play};
 use fencepost::{Record, Settings, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,8 +12,6 @@ use std::convert::Infallible;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::time::Duration;
-
-const HOP: Duration = Duration::from_millis(5);
 
 /// The write units of an outcome, and its read units at a fifth, which is their price.
 fn price(outcome: &Outcome) -> f64 {
@@ -24,7 +21,7 @@ fn price(outcome: &Outcome) -> f64 {
 #[test]
 fn a_hundred_writers_on_one_item_are_all_acknowledged_in_turn() {
     for seed in 0..6 {
-        let outcome = play(Strategy::Fencepost, 100, HOP, seed);
+        let outcome = play::<16>(Load::new(By::Update, 100), seed);
         let each = price(&outcome) / 100.0;
         println!(
             "seed {seed}: {each:.2} units per success, mean {} ms, longest {} ms (virtual)",
@@ -42,12 +39,13 @@ fn a_hundred_writers_on_one_item_are_all_acknowledged_in_turn() {
 fn writers_who_meet_cost_hardly_more_units_than_with_full_jitter_and_less_time() {
     const SEEDS: u64 = 40;
     for (writers, units) in [(1, 1.0), (2, 1.0), (3, 1.1), (5, 1.1), (10, 1.0), (20, 0.95)] {
-        let all = |strategy| {
-            let games: Vec<_> = (0..SEEDS).map(|seed| play(strategy, writers, HOP, seed)).collect();
-            assert!(games.iter().all(|game| (game.times.len(), game.gave_up) == (writers, 0)), "{writers} writers");
-            (games.iter().map(price).sum::<f64>(), games.iter().map(Outcome::mean_time).sum::<Duration>())
+        let all = |way| {
+            let games = (0..SEEDS).map(|seed| play::<16>(Load::new(way, writers), seed));
+            let all = games.fold(Outcome::default(), Outcome::and);
+            assert_eq!((all.count, all.gave_up), (SEEDS * writers as u64, 0), "{writers} writers");
+            (price(&all), all.mean_time())
         };
-        let (ours, usual) = (all(Strategy::Fencepost), all(Strategy::FullJitter));
+        let (ours, usual) = (all(By::Update), all(By::FullJitter));
         println!("{writers} writers: {ours:?} against {usual:?} in {SEEDS} games");
         assert!(ours.0 <= usual.0 * units, "{writers} writers: {ours:?} against {usual:?}");
         assert!(ours.1 <= usual.1, "{writers} writers: {ours:?} against {usual:?}");
@@ -57,69 +55,63 @@ fn writers_who_meet_cost_hardly_more_units_than_with_full_jitter_and_less_time()
 /// A writer that remembers the item has won last, and begins where the others have to look. It sees that they wait.
 #[test]
 fn no_writer_is_passed_over_by_those_who_remember_the_item() {
-    for strategy in [Strategy::Fencepost, Strategy::Remembering] {
+    for way in [By::Update, By::Remembering] {
         for seed in 0..3 {
-            let outcome = play_steadily(strategy, 8, 100, HOP, seed);
-            assert_eq!((outcome.gave_up, outcome.count), (0, 800), "{strategy:?}, seed {seed}");
-            println!("{strategy:?}, seed {seed}: mean {:?}, longest {:?}", outcome.mean_time(), outcome.longest());
-            assert!(outcome.longest() <= Duration::from_secs(1), "{strategy:?}, seed {seed}: {:?}", outcome.longest());
+            let outcome = play::<16>(Load { changes: 100, ..Load::new(way, 8) }, seed);
+            assert_eq!((outcome.gave_up, outcome.count), (0, 800), "{way:?}, seed {seed}");
+            println!("{way:?}, seed {seed}: mean {:?}, longest {:?}", outcome.mean_time(), outcome.longest());
+            assert!(outcome.longest() <= Duration::from_secs(1), "{way:?}, seed {seed}: {:?}", outcome.longest());
         }
     }
 }
 
-/// Asserts that all changes were acknowledged and counted, within this time and number of requests each.
-fn assert_cost(what: &str, outcome: &Outcome, (callers, before): (usize, u64), requests: f64, within: Duration) {
-    let (each, longest) = (outcome.requests_per_success(), outcome.longest());
-    println!("{what}: {each:.3} requests each, mean {:?}, longest {longest:?} (virtual)", outcome.mean_time());
-    assert_eq!((outcome.times.len(), outcome.gave_up), (callers, 0), "{what}");
-    assert_eq!(outcome.count, callers as u64 + before, "{what}");
-    assert!(each <= requests, "{what}: {each:.3} requests each");
-    assert!(longest <= within, "{what}: {longest:?}");
+/// Asserts that callers add so often, at this cost: all acknowledged, within this time and number of requests each.
+fn assert_adds(load: Load, seeds: u64, requests: f64, within: Duration) {
+    for seed in 0..seeds {
+        let outcome = play::<64>(load, seed);
+        let (each, longest) = (outcome.requests_per_success(), outcome.longest());
+        println!("{load:?}, seed {seed}: {each:.3} requests each, mean {:?}, longest {longest:?}", outcome.mean_time());
+        let wanted = load.callers * load.changes;
+        assert_eq!((outcome.times.len(), outcome.gave_up, outcome.count), (wanted, 0, wanted as u64), "seed {seed}");
+        assert!(each <= requests, "seed {seed}: {each:.3} requests each");
+        assert!(longest <= within, "seed {seed}: {longest:?}");
+    }
 }
 
-fn assert_crowd(callers: Callers, count: usize, seeds: u64, requests: f64, within: Duration) {
-    for seed in 0..seeds {
-        let what = format!("{count} callers, {callers:?}, seed {seed}");
-        assert_cost(&what, &at_once(callers, count, HOP, seed), (count, 0), requests, within);
-    }
+fn at_once(callers: usize, stores: Stores) -> Load {
+    Load { stores, ..Load::new(By::Add, callers) }
 }
 
 #[test]
 fn a_hundred_callers_of_one_store_add_at_once_for_less_than_three_requests_each() {
-    assert_crowd(Callers::OneStore, 100, 5, 2.8, Duration::from_millis(150));
+    assert_adds(at_once(100, Stores::One), 5, 2.8, Duration::from_millis(150));
 }
 
 #[test]
 fn a_thousand_callers_of_one_store_add_at_once_within_two_seconds() {
-    assert_crowd(Callers::OneStore, 1000, 1, 4.0, Duration::from_secs(2));
+    assert_adds(at_once(1000, Stores::One), 1, 4.0, Duration::from_secs(2));
 }
 
 /// With a window of 32, one round trip admits 32 adds that know the same version. A hundred in step that send again at
 /// once need 100 reads and 100 + 68 + 36 + 4 writes, or 3.08 requests each. The pauses save a few of the last ones.
 #[test]
 fn a_hundred_callers_with_a_store_each_add_at_once_at_about_what_the_window_allows() {
-    assert_crowd(Callers::OwnStores, 100, 5, 3.1, Duration::from_millis(300));
+    assert_adds(at_once(100, Stores::Own), 5, 3.1, Duration::from_millis(300));
 }
 
 /// The first refusal looks the same for a hundred callers and for a thousand. So most of a thousand fail twice before
 /// their first sufficient pause: 1 read, 2 pairs of a stale write and a fresh one, and more.
 #[test]
 fn a_thousand_callers_with_a_store_each_add_at_once_at_six_requests_each_at_most() {
-    assert_crowd(Callers::OwnStores, 1000, 1, 6.0, Duration::from_secs(4));
+    assert_adds(at_once(1000, Stores::Own), 1, 6.0, Duration::from_secs(4));
 }
 
 #[test]
-fn a_store_that_knows_the_item_adds_with_one_request() {
-    let outcome = one_after_another(100, HOP, 1);
-    assert_cost("one after another", &outcome, (100, 1), 1.1, 2 * HOP);
-}
-
-#[test]
-fn two_hundred_adds_a_second_cost_one_request_each_for_as_long_as_they_go_on() {
-    let outcome = steady(200, Duration::from_secs(10), HOP, 0);
-    let count = outcome.times.len();
-    assert!((1_990..=2_000).contains(&count), "{count}");
-    assert_cost("200 a second", &outcome, (count, 1), 1.1, 4 * HOP);
+fn a_store_that_knows_the_item_adds_with_one_request_also_at_200_a_second() {
+    let alone = Load { changes: 100, ..at_once(1, Stores::Warm) };
+    assert_adds(alone, 1, 1.0, 2 * alone.hop);
+    let steady = Load { apart: Duration::from_millis(5), ..at_once(2000, Stores::Warm) };
+    assert_adds(steady, 1, 1.1, 4 * steady.hop);
 }
 
 /// The requests before the ticket of an update that loses two races: a read and two refused writes.

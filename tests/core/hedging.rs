@@ -2,7 +2,7 @@
 
 use super::accounts::{Account, TABLE, add_one, call};
 use crate::harness::engine::Engine;
-use crowds::pool::{Counts, Fate, Pool};
+use crate::harness::pool::{Counts, Fate, Pool};
 use fencepost::{Call, Deadline, Key, Store, Table};
 use std::convert::Infallible;
 use std::time::Duration;

@@ -4,10 +4,6 @@
 
 use super::derived::compare;
 use super::files::{Complaints, events};
-use crate::devices::world::World;
-use crate::harness::answers::Answer;
-use crate::harness::contract::Contract;
-use crate::harness::events;
 use dev::openapi;
 use functions::function::Event;
 use functions::operation::{Conditions, ID, IdempotencyKey, Member, Operation, RETRY_AFTER, Schema};
@@ -265,57 +261,5 @@ fn each_reference_of_the_document_has_a_target() {
     let document = openapi::document();
     for reference in openapi::TEXT.split("#/").skip(1).filter_map(|rest| rest.split('"').next()) {
         assert!(document.pointer(&format!("/{reference}")).is_some(), "{reference}");
-    }
-}
-
-/// Answers of each route of `device-state`.
-async fn answers() -> Vec<(events::Event, Answer)> {
-    let world = World::new();
-    let events = [
-        (events::Event::create(), 201),
-        (events::Event::get(), 200),
-        (events::Event::set_status(), 200),
-        (events::Event::set_config(), 200),
-        (events::Event::set_config().text(r#"{"fadeMs":1}"#), 409),
-        (events::Event::patch_state().header("if-match", "\"9.AAAAAAAAAAA\""), 412),
-        (events::Event::adjust().text("{"), 400),
-        (events::Event::delete().header("if-match", "*"), 204),
-    ];
-    let mut answers = Vec::new();
-    for (event, status) in events {
-        let answer = world.send(&event).await;
-        assert_eq!(answer.status, status, "{answer:?}");
-        answers.push((event, answer));
-    }
-    answers
-}
-
-#[tokio::test]
-async fn a_route_that_is_mutilated_in_the_document_is_noticed() {
-    let answers = answers().await;
-    let undescribed = |document: Value| {
-        let contract = Contract::of(document);
-        let routes = answers.iter().filter(|(event, answer)| contract.check(event, answer).is_err());
-        routes.map(|(event, _)| event.0["routeKey"].as_str().expect("a route").to_owned()).collect::<Vec<_>>()
-    };
-    let document = openapi::document();
-    assert!(undescribed(document.clone()).is_empty());
-    let response = |name: &str| json!({"$ref": format!("#/components/responses/{name}")});
-    let schema = |name: &str| json!({"$ref": format!("#/components/schemas/{name}")});
-    // The path, the method, a node, and what stands there instead. Null removes it.
-    let mutilations = [
-        ("/devices/{deviceId}", "put", "/responses/201", Value::Null),
-        ("/devices/{deviceId}", "get", "/responses", Value::Null),
-        ("/devices/{deviceId}", "delete", "/responses/204", response("NotModified")),
-        ("/devices/{deviceId}/state", "patch", "/responses/412", response("KeyReused")),
-        ("/devices/{deviceId}/adjustments", "post", "/responses/400", response("TooLarge")),
-        ("/devices/{deviceId}/status", "put", "/responses/200/content/application~1json/schema", schema("Product")),
-        ("/devices/{deviceId}/config", "put", "/responses/409/headers", Value::Null),
-        ("/devices/{deviceId}/config", "put", "/requestBody/content/application~1json/schema", schema("Product")),
-    ];
-    for (path, method, node, instead) in mutilations {
-        let mut mutilated = document.clone();
-        *mutilated["paths"][path][method].pointer_mut(node).expect("it is described") = instead;
-        assert_eq!(undescribed(mutilated), [format!("{} {path}", method.to_uppercase())], "{node}");
     }
 }

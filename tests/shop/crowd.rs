@@ -159,7 +159,7 @@ const WANTED: usize = 30;
 const HOP: Duration = Duration::from_millis(5);
 
 fn orders(products: usize, seed: u64) -> Outcome {
-    let scene = Scene { products, losses: false, occupied: Duration::ZERO, throttles: false };
+    let scene = Scene { products, losses: false, transaction: Duration::ZERO, throttles: false };
     let outcome = play(Way::Fencepost, scene, WANTED, HOP, seed);
     let wanted = (CLIENTS * WANTED) as u64;
     assert_eq!((outcome.acknowledged, outcome.held), (wanted, wanted), "{products} products, seed {seed}");

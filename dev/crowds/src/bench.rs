@@ -6,71 +6,14 @@
     reason = "this is a command-line tool: its tables go to the terminal"
 )]
 
-use crowds::adds::{self, Callers};
-use crowds::crowd::{self, Outcome, Strategy};
+use crowds::crowd::{Load, Outcome, Stores, Way, play};
 use crowds::orders::{self, CLIENTS, Scene};
-use crowds::pace::{self, Pace, Way};
 use std::time::Duration;
-
-/// The time of a request in each direction.
-const HOP: Duration = Duration::from_millis(5);
-/// The seeds of crowds: 0 up to this one, exclusively.
-const SEEDS: u64 = 10;
-
-const WAYS: [(&str, Strategy); 3] = [
-    ("Fencepost", Strategy::Fencepost),
-    ("full jitter: read again, 25 ms to 1 s", Strategy::FullJitter),
-    ("loop: read again without a pause", Strategy::AtOnce),
-];
-
-/// The times of all acknowledged changes, in milliseconds.
-fn times(games: &[Outcome]) -> Vec<f64> {
-    games.iter().flat_map(|game| &game.times).copied().map(millis).collect()
-}
-
-/// What an acknowledged change took of this.
-fn each(games: &[Outcome], of: fn(&Outcome) -> f64) -> String {
-    let changes: usize = games.iter().map(|game| game.times.len()).sum();
-    figure(games.iter().map(of).sum::<f64>() / number(changes), 2)
-}
-
-/// The row of all games of one crowd and way.
-fn row(crowd: &str, way: &str, games: &[Outcome]) -> [String; 10] {
-    let (times, each) = (times(games), |of| each(games, of));
-    [
-        format!("{crowd}, {way}"),
-        each(|game| f64::from(game.requests)),
-        each(|game| game.units.write),
-        each(|game| game.units.read),
-        figure(mean(&times), 0),
-        figure(percentile(&times, 99), 0),
-        figure(most(&times), 0),
-        times.len().to_string(),
-        games.iter().map(|game| game.gave_up).sum::<usize>().to_string(),
-        games.iter().map(|game| game.count).sum::<u64>().to_string(),
-    ]
-}
-
-fn of(about: &str, rows: Vec<[String; 10]>) -> String {
-    let headings = [
-        about,
-        "requests per success",
-        "write units",
-        "read units",
-        "mean time of a success, ms",
-        "p99, ms",
-        "slowest, ms",
-        "acknowledged",
-        "gave up",
-        "held",
-    ];
-    table(headings, rows)
-}
 
 /// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn() -> String);
 const PARTS: [Part; 5] = [
-    ("crowds", 20, of_strategies),
+    ("crowds", 20, of_crowds),
     ("steady", 10, of_steady),
     ("adds", 19, of_adds),
     ("pace", 30, of_pace),
@@ -87,84 +30,108 @@ fn main() {
     }
 }
 
-/// The same crowds of writers with each strategy.
-fn of_strategies() -> String {
+/// What came of this load with so many seeds.
+fn played<const R: u64>(load: Load, seeds: u64) -> Outcome {
+    (0..seeds).map(|seed| play::<R>(load, seed)).fold(Outcome::default(), Outcome::and)
+}
+
+/// The changes of callers of one item: a table with the rows of these.
+fn of_changes(about: &str, rows: impl IntoIterator<Item = (String, Outcome)>) -> String {
+    let row = |(what, of): (String, Outcome)| {
+        let (write, read) = of.units_per_success();
+        [
+            what,
+            figure(of.requests_per_success(), 2),
+            figure(write, 2),
+            figure(read, 2),
+            figure(dollars(write, read), 2),
+            millis(of.mean_time()),
+            millis(of.percentile(50)),
+            millis(of.percentile(99)),
+            millis(of.longest()),
+            of.times.len().to_string(),
+            of.gave_up.to_string(),
+            of.count.to_string(),
+        ]
+    };
+    let headings = [
+        about,
+        "requests per success",
+        "write units",
+        "read units",
+        "$ per million",
+        "mean, ms",
+        "median, ms",
+        "p99, ms",
+        "slowest, ms",
+        "acknowledged",
+        "gave up",
+        "held",
+    ];
+    table(headings, rows.into_iter().map(row))
+}
+
+const USUAL: (&str, Way) = ("full jitter: read again, 25 ms to 1 s", Way::FullJitter);
+
+/// The same crowds of writers in each way.
+fn of_crowds() -> String {
     let mut rows = Vec::new();
     for writers in [2, 3, 5, 10, 20, 64, 100, 300] {
-        for (way, strategy) in WAYS {
-            let seeds = if writers > 100 { 3 } else { SEEDS };
-            let games: Vec<_> = (0..seeds).map(|seed| crowd::play(strategy, writers, HOP, seed)).collect();
-            rows.push(row(&writers.to_string(), way, &games));
+        for (name, way) in [("Fencepost", Way::Update), USUAL, ("loop: read again without a pause", Way::AtOnce)] {
+            let seeds = if writers > 100 { 3 } else { 10 };
+            rows.push((format!("{writers}, {name}"), played::<16>(Load::new(way, writers), seeds)));
         }
     }
-    of(&format!("writers at once on one item, 5 ms hops (virtual time, {SEEDS} seeds)"), rows)
+    of_changes("writers at once on one item, 5 ms hops (virtual time, 10 seeds)", rows)
 }
 
 /// A few writers that change one item without a pause.
 fn of_steady() -> String {
-    const CHANGES: usize = 100;
     let mut rows = Vec::new();
     for writers in [2, 3, 5, 8, 10, 20] {
-        for (way, strategy) in [WAYS[0], ("Fencepost, remembering items", Strategy::Remembering), WAYS[1]] {
-            let games: Vec<_> =
-                (0..3).map(|seed| crowd::play_steadily(strategy, writers, CHANGES, HOP, seed)).collect();
-            let (times, each) = (times(&games), |of| each(&games, of));
-            rows.push([
-                format!("{writers}, {way}"),
-                each(|game| game.units.write),
-                each(|game| game.units.read),
-                figure(mean(&times), 0),
-                figure(percentile(&times, 50), 0),
-                figure(percentile(&times, 99), 0),
-                figure(most(&times), 0),
-                games.iter().map(|game| game.gave_up).sum::<usize>().to_string(),
-            ]);
+        for (name, way) in [("Fencepost", Way::Update), ("Fencepost, remembering", Way::Remembering), USUAL] {
+            let load = Load { changes: 100, ..Load::new(way, writers) };
+            rows.push((format!("{writers}, {name}"), played::<16>(load, 3)));
         }
     }
-    let about = format!("writers of {CHANGES} changes each on one item, 5 ms hops (virtual time, 3 seeds)");
-    let headings =
-        [&*about, "write units", "read units", "mean, ms", "median, ms", "p99, ms", "slowest, ms", "gave up"];
-    table(headings, rows)
+    of_changes("writers of 100 changes each on one item, 5 ms hops (virtual time, 3 seeds)", rows)
 }
 
 /// Crowds of callers with adds, and a steady load by one client that knows the item.
 fn of_adds() -> String {
-    type Play = fn(usize, u64) -> Outcome;
-    let ways: [(_, Play); 2] = [
-        ("adds, one client", |callers, seed| adds::at_once(Callers::OneStore, callers, HOP, seed)),
-        ("adds, a client each", |callers, seed| adds::at_once(Callers::OwnStores, callers, HOP, seed)),
-    ];
     let mut rows = Vec::new();
     for callers in [1, 10, 100, 1000] {
-        for (way, play) in ways {
-            let games: Vec<_> = (0..3).map(|seed| play(callers, seed)).collect();
-            rows.push(row(&callers.to_string(), way, &games));
+        for (name, stores) in [("one client", Stores::One), ("a client each", Stores::Own)] {
+            let load = Load { stores, ..Load::new(Way::Add, callers) };
+            rows.push((format!("{callers}, {name}"), played::<64>(load, 3)));
         }
     }
-    let steady = adds::steady(200, Duration::from_mins(1), HOP, 1);
-    rows.push(row("200 a second for a minute", "adds, one client", &[steady]));
-    of("callers at once on one item, 5 ms hops (virtual time, 3 seeds)", rows)
+    let steady = Load { apart: Duration::from_millis(5), stores: Stores::Warm, ..Load::new(Way::Add, 200 * 60) };
+    rows.push(("200 a second for a minute, one client".to_owned(), played::<64>(steady, 1)));
+    of_changes("adds to one item, 5 ms hops (virtual time, 3 seeds)", rows)
 }
 
 /// The changes of one item in a second, with the capacity that `DynamoDB` gives it.
 fn of_pace() -> String {
-    const TIME: Duration = Duration::from_secs(10);
-    type Play = fn(Way, u64, usize) -> Pace;
-    let plays: [(_, Play); 2] = [
-        ("R = 32", |way, callers, bytes| pace::of_one_item::<32>(way, callers, bytes, TIME, HOP, 1)),
-        ("R = 64", |way, callers, bytes| pace::of_one_item::<64>(way, callers, bytes, TIME, HOP, 1)),
-    ];
+    /// The unused capacity of the first second is used up by then.
+    const WARM: Duration = Duration::from_secs(2);
+    const END: Duration = Duration::from_secs(12);
+    type Play = fn(Load, u64) -> Outcome;
+    let plays: [(_, Play); 2] = [("R = 32", play::<32>), ("R = 64", play::<64>)];
     let mut rows = Vec::new();
     for bytes in [300, 900] {
         for callers in [10, 64] {
-            for (name, way) in [("add", Way::Adds), ("update_with_retry", Way::Updates), ("usual way", Way::Usual)] {
-                for (memory, play) in plays.into_iter().skip(usize::from(way != Way::Adds)) {
-                    let pace = play(way, callers, bytes);
+            for (name, way) in [("add", Way::Add), ("update_with_retry", Way::Update), ("usual way", Way::FullJitter)] {
+                for (memory, play) in plays.into_iter().skip(usize::from(way != Way::Add)) {
+                    let load =
+                        Load { changes: usize::MAX, time: END, bytes, throttles: true, ..Load::new(way, callers) };
+                    let of = play(load, 1);
+                    let timely = of.ends.iter().filter(|end| (WARM..END).contains(*end)).count();
                     rows.push([
                         format!("{name}, {callers} callers, item of {bytes} B, {memory}"),
-                        figure(pace.a_second, 0),
-                        figure(pace.units, 2),
-                        pace.gave_up.to_string(),
+                        figure(number(timely) / (END - WARM).as_secs_f64(), 0),
+                        figure(of.units_per_success().0, 2),
+                        of.gave_up.to_string(),
                     ]);
                 }
             }
@@ -177,25 +144,45 @@ fn of_pace() -> String {
 /// The orders of one product in a second, with the capacity that `DynamoDB` gives an item.
 fn of_orders() -> String {
     const WANTED: usize = 100;
+    const HOP: Duration = Duration::from_millis(5);
     let mut rows = Vec::new();
-    for (millis, losses) in [(5, false), (5, true), (20, false), (20, true)] {
+    for (millis, losses) in [(10, false), (20, false), (20, true), (40, false)] {
         for (name, way) in [("usual way", orders::Way::Usual), ("Fencepost", orders::Way::Fencepost)] {
-            let scene = Scene { products: 1, losses, occupied: Duration::from_millis(millis), throttles: true };
+            let scene = Scene { products: 1, losses, transaction: Duration::from_millis(millis), throttles: true };
             let game = orders::play(way, scene, WANTED, HOP, 1);
             let (each, trouble) = (number(game.acknowledged), if losses { ", 2 % of answers lost" } else { "" });
+            let (write, read) = (game.units.write / each, game.units.read / each);
             rows.push([
                 format!("{name}, a transaction takes {millis} ms{trouble}"),
                 figure(each / game.time.as_secs_f64(), 0),
-                figure(game.units.write / each, 2),
+                figure(write, 2),
+                figure(read, 2),
+                figure(dollars(write, read), 2),
                 game.acknowledged.to_string(),
                 game.held.to_string(),
                 game.gave_up.to_string(),
             ]);
         }
     }
-    let about = format!("1 product, {CLIENTS} clients, {WANTED} orders each, 1,000 write units a second, 5 ms hops");
-    let headings = [&*about, "orders a second", "write units per order", "acknowledged", "held", "given up"];
+    let about = format!(
+        "1 product, {CLIENTS} clients, {WANTED} orders each, 1,000 write units a second, 5 ms hops, 0.34 ms for each action"
+    );
+    let headings = [
+        &*about,
+        "orders a second",
+        "write units per order",
+        "read units",
+        "$ per million",
+        "acknowledged",
+        "held",
+        "given up",
+    ];
     table(headings, rows)
+}
+
+/// What a million changes with these units each cost on demand in N. Virginia.
+fn dollars(write: f64, read: f64) -> f64 {
+    write * 0.625 + read * 0.125
 }
 
 /// A table with these headings and a line break at its end.
@@ -211,30 +198,12 @@ fn figure(value: f64, decimals: usize) -> String {
 }
 
 /// A time in milliseconds.
-fn millis(time: Duration) -> f64 {
-    time.as_secs_f64() * 1000.0
+fn millis(time: Duration) -> String {
+    figure(time.as_secs_f64() * 1000.0, 0)
 }
 
 /// A count as a number to divide.
 #[expect(clippy::cast_precision_loss, reason = "far below 2^52")]
 fn number(count: impl TryInto<u64>) -> f64 {
     count.try_into().map_or(f64::NAN, |count| count as f64)
-}
-
-/// The mean of these numbers.
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / number(values.len())
-}
-
-/// The largest of these numbers. `NaN` if there is none.
-fn most(values: &[f64]) -> f64 {
-    values.iter().copied().fold(f64::NAN, f64::max)
-}
-
-/// The number that so many of 100 of these do not exceed. `NaN` if there is none.
-fn percentile(values: &[f64], percent: usize) -> f64 {
-    let mut sorted = values.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let index = (sorted.len() * percent).div_ceil(100).saturating_sub(1);
-    sorted.get(index).copied().unwrap_or(f64::NAN)
 }

@@ -1,142 +1,241 @@
-//! Measures requests and time per success for many writers that begin at once on one item and write once each.
+//! Measures what the changes of one item by many callers cost: requests, units and time.
 //!
 //! Time is the paused clock of tokio, and all randomness comes from the seed. The network takes exactly its hops. All
 //! other work takes no time. So a seed gives the same numbers on every machine.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
-use crate::table::{self, ALLOWANCE, Counter, KEY, NAME};
-use crate::wire::{chance, paused, store};
+use crate::usual::read_and_write;
+use crate::world::{DEVICES, Hot, call, dynamo, full_jitter, paused, store};
 use aws_sdk_dynamodb::Client;
-use fencepost_test::Units;
+use fencepost::{Edit, Table};
+use fencepost_test::{Capacity, Units};
 use std::cell::RefCell;
+use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// A way to change an item among other writers.
+/// A way to raise the number of the item by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Strategy {
+pub enum Way {
     /// `update_with_retry`, with the default policy.
-    Fencepost,
+    Update,
     /// The same by a table that [remembers items](fencepost::Table::remembering_items).
     Remembering,
+    /// `edit`, with an add.
+    Add,
     /// Read and write conditionally. After a conflict, wait between 0 and 2^n x 25 ms, at most 1 s, and read again.
     FullJitter,
     /// Read and write conditionally. After a conflict, read again at once.
     AtOnce,
 }
 
-/// The result of one crowd.
+/// The stores of the callers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stores {
+    /// Each caller has a store of its own, as in functions with one request at a time.
+    Own,
+    /// All callers share one store, as in a service with many requests at once.
+    One,
+    /// All callers share one store, which knows the item.
+    Warm,
+}
+
+/// What the callers do.
+#[derive(Clone, Copy, Debug)]
+pub struct Load {
+    /// How they change the item.
+    pub way: Way,
+    /// How many they are.
+    pub callers: usize,
+    /// How much later each begins than the one before.
+    pub apart: Duration,
+    /// The changes of each, one after the other.
+    pub changes: usize,
+    /// After this time, nobody begins a change.
+    pub time: Duration,
+    /// Their stores.
+    pub stores: Stores,
+    /// The size of the item.
+    pub bytes: usize,
+    /// Whether the item takes at most 1,000 write units a second, as on AWS.
+    pub throttles: bool,
+    /// The time of a request in each direction.
+    pub hop: Duration,
+}
+
+impl Load {
+    /// So many callers begin at once, change a small item once each, and have stores of their own. A request takes 5 ms
+    /// in each direction.
+    #[must_use]
+    pub const fn new(way: Way, callers: usize) -> Self {
+        Load {
+            way,
+            callers,
+            apart: Duration::ZERO,
+            changes: 1,
+            time: Duration::MAX,
+            stores: Stores::Own,
+            bytes: 0,
+            throttles: false,
+            hop: Duration::from_millis(5),
+        }
+    }
+}
+
+/// What came of it.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// The requests of all writers, reads included.
+    /// The requests of all callers, reads included.
     pub requests: u32,
     /// Their units.
     pub units: Units,
-    /// The times of the acknowledged writers, shortest first.
+    /// The times that the acknowledged changes took, shortest first.
     pub times: Vec<Duration>,
-    /// The number of writers that gave up.
+    /// When they were acknowledged, since the first caller began.
+    pub ends: Vec<Duration>,
+    /// The number of changes that were given up.
     pub gave_up: usize,
-    /// The number in the item at the end.
+    /// How much the number of the item has grown.
     pub count: u64,
 }
 
 impl Outcome {
-    /// The requests of all writers, divided by the number of acknowledged writers.
+    /// Adds what came of another play.
     #[must_use]
-    pub fn requests_per_success(&self) -> f64 {
-        f64::from(self.requests) / f64::from(u32::try_from(self.times.len()).unwrap_or(u32::MAX))
+    pub fn and(mut self, other: Outcome) -> Self {
+        self.requests += other.requests;
+        self.units += other.units;
+        self.times.extend(other.times);
+        self.times.sort();
+        self.ends.extend(other.ends);
+        self.gave_up += other.gave_up;
+        self.count += other.count;
+        self
     }
 
-    /// The mean time of the acknowledged writers.
+    /// The requests of all callers for each acknowledged change.
+    #[must_use]
+    pub fn requests_per_success(&self) -> f64 {
+        f64::from(self.requests) / self.successes()
+    }
+
+    /// The write units for each acknowledged change, and the read units.
+    #[must_use]
+    pub fn units_per_success(&self) -> (f64, f64) {
+        (self.units.write / self.successes(), self.units.read / self.successes())
+    }
+
+    fn successes(&self) -> f64 {
+        f64::from(u32::try_from(self.times.len()).unwrap_or(u32::MAX))
+    }
+
+    /// The mean time of the acknowledged changes.
     #[must_use]
     pub fn mean_time(&self) -> Duration {
         self.times.iter().sum::<Duration>() / u32::try_from(self.times.len().max(1)).unwrap_or(u32::MAX)
     }
 
-    /// The time of the slowest acknowledged writer.
+    /// The time that so many of 100 acknowledged changes did not exceed.
+    #[must_use]
+    pub fn percentile(&self, percent: usize) -> Duration {
+        let index = (self.times.len() * percent).div_ceil(100).saturating_sub(1);
+        self.times.get(index).copied().unwrap_or_default()
+    }
+
+    /// The time of the slowest acknowledged change.
     #[must_use]
     pub fn longest(&self) -> Duration {
-        self.times.last().copied().unwrap_or_default()
+        self.percentile(100)
     }
 }
 
-/// Lets `writers` write to one item at this distance at once, each by `strategy`. All randomness comes from `seed`.
+/// Plays this load with an item that remembers `R` writes. All randomness comes from `seed`.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
 #[must_use]
-pub fn play(strategy: Strategy, writers: usize, hop: Duration, seed: u64) -> Outcome {
-    paused(played(strategy, writers, 1, hop, seed))
+pub fn play<const R: u64>(load: Load, seed: u64) -> Outcome {
+    paused(played::<R>(load, seed))
 }
 
-/// The same with so many changes of each writer, one after the other.
-#[must_use]
-pub fn play_steadily(strategy: Strategy, writers: usize, changes: usize, hop: Duration, seed: u64) -> Outcome {
-    paused(played(strategy, writers, changes, hop, seed))
-}
-
-async fn played(strategy: Strategy, writers: usize, changes: usize, hop: Duration, seed: u64) -> Outcome {
-    let (db, begun) = (table::dynamo(seed, hop), Instant::now());
+async fn played<const R: u64>(load: Load, seed: u64) -> Outcome {
+    let (db, begun) = (dynamo(seed, load.hop), Instant::now());
     let mut seeds = fastrand::Rng::with_seed(seed);
-    let client = db.client_without_retries();
-    let new_table = |rng| store(&client, begun, chance(rng)).table::<Counter>(NAME);
-    table::create(&new_table(seeds.fork()), "one").await;
+    let new_table = |rng| store(&db, begun, rng).table::<Hot<R>>(DEVICES);
+    let one = new_table(seeds.fork());
+    one.create("one", &Hot::new(load.bytes)).await.expect("a free key");
+    if load.stores == Stores::Warm {
+        one.get("one").await.expect("an answer").expect("an item");
+    }
     let before = db.log().len();
     db.count_units();
-    let outcome = Rc::new(RefCell::new(Outcome::default()));
-    let crowd: Vec<_> = (0..writers)
-        .map(|writer| {
-            let table = new_table(seeds.fork());
-            let (client, outcome) = (client.clone(), outcome.clone());
-            let mut rng = fastrand::Rng::with_seed(seed ^ (writer as u64) << 32);
-            let table = if strategy == Strategy::Remembering { table.remembering_items() } else { table };
-            tokio::task::spawn_local(async move {
-                for _ in 0..changes {
-                    let begun = Instant::now();
-                    let done = match strategy {
-                        Strategy::Fencepost | Strategy::Remembering => table::raise(&table, "one").await,
-                        Strategy::FullJitter => read_and_write(&client, |conflicts| jitter(&mut rng, conflicts)).await,
-                        Strategy::AtOnce => read_and_write(&client, |_| Duration::ZERO).await,
-                    };
-                    let mut outcome = outcome.borrow_mut();
-                    if done { outcome.times.push(begun.elapsed()) } else { outcome.gave_up += 1 }
+    if load.throttles {
+        db.capacity(Capacity::of_items());
+    }
+    let (outcome, began) = (Rc::new(RefCell::new(Outcome::default())), Instant::now());
+    let mut callers = Vec::new();
+    for number in 0..load.callers {
+        let mut caller = Caller {
+            way: load.way,
+            table: if load.stores == Stores::Own { new_table(seeds.fork()) } else { one.clone() },
+            client: db.client_without_retries(),
+            rng: fastrand::Rng::with_seed(seed ^ (number as u64) << 32),
+        };
+        if load.way == Way::Remembering {
+            caller.table = caller.table.remembering_items();
+        }
+        let outcome = outcome.clone();
+        callers.push(tokio::task::spawn_local(async move {
+            if !load.apart.is_zero() {
+                sleep(load.apart * u32::try_from(number).expect("few")).await;
+            }
+            for _ in 0..load.changes {
+                let begun = Instant::now();
+                if began.elapsed() >= load.time {
+                    break;
                 }
-            })
-        })
-        .collect();
-    for writer in crowd {
-        writer.await.expect("no writer panics");
+                let is_done = caller.change().await;
+                let mut outcome = outcome.borrow_mut();
+                if is_done {
+                    outcome.times.push(begun.elapsed());
+                    outcome.ends.push(began.elapsed());
+                } else {
+                    outcome.gave_up += 1;
+                }
+            }
+        }));
+    }
+    for caller in callers {
+        caller.await.expect("no caller panics");
     }
     let mut outcome = outcome.take();
     let log = db.log();
     outcome.requests = u32::try_from(log.len() - before).unwrap_or(u32::MAX);
     outcome.units = log.units();
     outcome.times.sort();
-    let row = db.engine().row(NAME, KEY, "one");
-    outcome.count = row["count"]["N"].as_str().and_then(|count| count.parse().ok()).expect("a counter");
+    outcome.count = u64::try_from(db.number(DEVICES, "one", "count")).expect("raised only");
     outcome
 }
 
-/// Full jitter: the pause after so many conflicts.
-pub(crate) fn jitter(rng: &mut fastrand::Rng, conflicts: u32) -> Duration {
-    Duration::from_millis(rng.u64(0..=(25 << conflicts.min(6)).min(1000)))
+struct Caller<const R: u64> {
+    way: Way,
+    table: Table<Hot<R>>,
+    client: Client,
+    rng: fastrand::Rng,
 }
 
-/// The usual loop. It applies a change twice if an answer is lost. Here, no answer is lost.
-pub(crate) async fn read_and_write(client: &Client, mut pause: impl FnMut(u32) -> Duration) -> bool {
-    let begun = Instant::now();
-    for conflicts in 0.. {
-        if let Ok(read) = table::read(client).await
-            && table::write(client, read).await.is_ok()
-        {
-            return true;
+impl<const R: u64> Caller<R> {
+    /// Raises the number by one. Returns whether this was acknowledged.
+    async fn change(&mut self) -> bool {
+        match self.way {
+            Way::Update | Way::Remembering => {
+                let decide = |hot: &Hot<R>| Ok::<_, Infallible>(Some(hot.next()));
+                self.table.in_call(&call()).update_with_retry("one", decide).await.is_ok()
+            }
+            Way::Add => self.table.in_call(&call()).edit("one", &Edit::add("count", 1, ..)).await.is_ok(),
+            Way::FullJitter => read_and_write(&self.client, |conflicts| full_jitter(&mut self.rng, conflicts)).await,
+            Way::AtOnce => read_and_write(&self.client, |_| Duration::ZERO).await,
         }
-        let pause = pause(conflicts);
-        if begun.elapsed() + pause > ALLOWANCE {
-            break;
-        }
-        sleep(pause).await;
     }
-    false
 }

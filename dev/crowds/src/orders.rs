@@ -6,14 +6,13 @@
 //! asks again.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the code compared with does")]
 
-use crate::table::{self, ORDERS, PRODUCTS};
-use crate::wire::{chance, paused, store};
+use crate::world::{ORDERS, PRODUCTS, call, dynamo, full_jitter, paused, store};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::{AttributeValue, Put, Select, TransactWriteItem, Update};
 use fencepost::http::{Body, Request};
-use fencepost::{Key, Store, Timestamp};
+use fencepost::{Store, Timestamp};
 use fencepost_test::{Capacity, Dynamo, Units};
 use functions::place_order::{App, place_order};
 use functions::product::new_product;
@@ -39,7 +38,7 @@ pub enum Way {
     Fencepost,
     /// The bare SDK with its standard retries and tokens. Reads the product. Then one transaction writes the product,
     /// if it is still at the same version, and puts the order under a random id. After a cancellation, waits between 0
-    /// and 2^n x 25 ms and reads again, at most 7 times.
+    /// and 2^n x 25 ms, at most 1 s, and reads again, at most 7 times.
     Usual,
 }
 
@@ -50,8 +49,8 @@ pub struct Scene {
     pub products: usize,
     /// Whether answers are lost.
     pub losses: bool,
-    /// For how long a transaction occupies its items, and refuses others there with `TransactionConflict`, as on AWS.
-    pub occupied: Duration,
+    /// The time of a transaction, beside that of its actions, in which it refuses others on its items.
+    pub transaction: Duration,
     /// Whether each item takes at most 1,000 write units a second, as on AWS.
     pub throttles: bool,
 }
@@ -69,7 +68,7 @@ pub struct Outcome {
     pub gave_up: u64,
     /// Requests to the tables.
     pub requests: u32,
-    /// Their units, if items are throttled.
+    /// Their units.
     pub units: Units,
     /// The time until the last client was done.
     pub time: Duration,
@@ -85,10 +84,11 @@ pub fn play(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> 
 }
 
 async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
-    let Scene { products, losses, occupied, throttles } = scene;
-    let (db, mut seeds) = (table::dynamo(seed, hop), fastrand::Rng::with_seed(seed));
+    let Scene { products, losses, transaction, throttles } = scene;
+    let (db, mut seeds) = (dynamo(seed, hop), fastrand::Rng::with_seed(seed));
     create(&db.engine().client(), products).await;
-    db.transaction_conflicts(occupied);
+    db.transactions_take(transaction);
+    db.count_units();
     if throttles {
         db.capacity(Capacity::of_items());
     }
@@ -122,10 +122,8 @@ async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64)
     let log = db.log();
     outcome.requests = u32::try_from(log.len()).unwrap_or(u32::MAX);
     outcome.units = log.units();
-    let rows = |table| scan(db.engine().client(), table);
-    outcome.held = rows(ORDERS).await.len() as u64;
-    let left = |product: &BTreeMap<String, String>| product["stock"].parse::<i64>().expect("a whole number");
-    outcome.taken = rows(PRODUCTS).await.iter().map(|product| STOCK - left(product)).sum();
+    outcome.held = count(&db.engine().client(), ORDERS).await;
+    outcome.taken = (0..products).map(|product| STOCK - db.number(PRODUCTS, &name(product), "stock")).sum();
     outcome
 }
 
@@ -142,7 +140,7 @@ struct Ordering {
 impl Ordering {
     /// Asks for one order until the client hears its success.
     async fn order(&mut self, way: Way, order: usize, products: usize) {
-        let product = format!("p-{}", self.rng.usize(..products));
+        let product = name(self.rng.usize(..products));
         for ask in 0..ASKS {
             let is_placed = match way {
                 Way::Fencepost => self.ours(order, &product).await,
@@ -168,7 +166,7 @@ impl Ordering {
             body: Body { text: body, is_base64: false },
             ..Request::default()
         };
-        Box::pin(place_order(&self.app, &request, &table::call())).await.is_ok()
+        Box::pin(place_order(&self.app, &request, &call())).await.is_ok()
     }
 
     /// Reads, and sends one transaction with a random id. Returns whether the order was placed.
@@ -189,7 +187,7 @@ impl Ordering {
                         .is_some_and(TransactWriteItemsError::is_transaction_canceled_exception) => {}
                 Err(_) => return false,
             }
-            sleep(Duration::from_millis(self.rng.u64(0..=25 << conflicts))).await;
+            sleep(full_jitter(&mut self.rng, conflicts)).await;
         }
         false
     }
@@ -225,7 +223,7 @@ fn steps(
 }
 
 fn app(db: &Dynamo, begun: Instant, rng: fastrand::Rng) -> App {
-    let store = store(&db.client_without_retries(), begun, chance(rng));
+    let store = store(db, begun, rng);
     App::new(store.table(ORDERS), store.table(PRODUCTS))
 }
 
@@ -233,26 +231,21 @@ async fn create(client: &Client, products: usize) {
     let table = Store::new(client).table(PRODUCTS);
     let product = new_product(STOCK, 0, Timestamp::from(SystemTime::UNIX_EPOCH));
     for number in 0..products {
-        let key = Key::from(format!("p-{number}").as_str());
-        table.create(&key, &product).await.expect("a new product");
+        table.create(&*name(number), &product).await.expect("a new product");
     }
 }
 
-/// Every row of the table. Keeps only numeric attributes, as text.
-async fn scan(client: Client, table: &str) -> Vec<BTreeMap<String, String>> {
-    let mut rows = Vec::new();
-    let mut start = None;
-    loop {
-        let page = client.scan().table_name(table).set_exclusive_start_key(start).consistent_read(true);
-        let page = Box::pin(page.send()).await.expect("a page");
-        rows.extend(
-            page.items.unwrap_or_default().into_iter().map(|row| {
-                row.into_iter().filter_map(|(name, value)| Some((name, value.as_n().ok()?.clone()))).collect()
-            }),
-        );
-        start = page.last_evaluated_key;
-        if start.is_none() {
-            return rows;
-        }
+/// The id of the product of this number.
+fn name(product: usize) -> String {
+    format!("p-{product}")
+}
+
+/// The number of rows in a table.
+async fn count(client: &Client, table: &str) -> u64 {
+    let scan = client.scan().table_name(table).select(Select::Count).consistent_read(true);
+    let (mut pages, mut rows) = (scan.into_paginator().send(), 0);
+    while let Some(page) = pages.next().await {
+        rows += u64::try_from(page.expect("a page").count).expect("a count");
     }
+    rows
 }

@@ -1,29 +1,32 @@
 //! Plays the models and prints the findings. `docs/models.md` says how to read it.
-//!
-//! `models [--deep] [--threads N] [MODEL]`, `models --without RULE`, `models --rules`
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "a program for the terminal")]
 
-use lexopt::prelude::*;
+use clap::Parser;
 use models::scenes::{MODELS, Removal, check, removals};
 use std::process::ExitCode;
 
-#[derive(Default)]
+/// Plays the models and prints the findings
+#[derive(Parser)]
 struct Asked {
-    is_deep: bool,
-    threads: Option<usize>,
+    /// Play this model only
+    #[arg(value_parser = MODELS)]
     model: Option<String>,
+    /// Visit the large state spaces
+    #[arg(long)]
+    deep: bool,
+    /// Use N threads (default: one for each core)
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
+    /// Tell the story without this rule
+    #[arg(long, value_name = "RULE")]
     without: Option<String>,
+    /// List the rules
+    #[arg(long)]
     rules: bool,
 }
 
 fn main() -> ExitCode {
-    let asked = match asked() {
-        Ok(asked) => asked,
-        Err(error) => {
-            eprintln!("{error}\nmodels [--deep] [--threads N] [MODEL] | --without RULE | --rules");
-            return ExitCode::from(2);
-        }
-    };
+    let asked = Asked::parse();
     let is_fine = if asked.rules {
         for removal in removals() {
             println!("{} {}: {}", removal.named.model, removal.named.name, removal.rule);
@@ -33,34 +36,12 @@ fn main() -> ExitCode {
         without(rule, asked.model.as_deref())
     } else {
         let threads = asked.threads.unwrap_or_else(|| std::thread::available_parallelism().map_or(1, usize::from));
-        let found = check(asked.is_deep, threads, asked.model.as_deref(), |line| println!("{line}"));
+        let found = check(asked.deep, threads, asked.model.as_deref(), |line| println!("{line}"));
         let is_fine = found.wrong.is_empty();
         println!("states={} seconds={:.1} fine={is_fine}", found.states, found.seconds);
         is_fine
     };
     if is_fine { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-fn asked() -> Result<Asked, lexopt::Error> {
-    let mut asked = Asked::default();
-    let mut words = lexopt::Parser::from_env();
-    while let Some(word) = words.next()? {
-        match word {
-            Long("deep") => asked.is_deep = true,
-            Long("rules") => asked.rules = true,
-            Long("threads") => asked.threads = Some(words.value()?.parse()?),
-            Long("without") => asked.without = Some(words.value()?.string()?),
-            Value(model) if asked.model.is_none() => {
-                let model = model.string()?;
-                if !MODELS.contains(&model.as_str()) {
-                    return Err(format!("there is no model {model}; there are {}", MODELS.join(", ")).into());
-                }
-                asked.model = Some(model);
-            }
-            word => return Err(word.unexpected()),
-        }
-    }
-    Ok(asked)
 }
 
 /// Tells the story without a rule.

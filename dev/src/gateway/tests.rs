@@ -110,7 +110,7 @@ async fn an_answer_may_set_cookies_and_have_a_body_that_is_no_text() {
 async fn serving() -> SocketAddr {
     let template = Template::load(crate::workspace()).expect("template.yaml");
     let free = TcpListener::bind((LOCALHOST, 0)).await.expect("a port").local_addr().expect("its address").port();
-    let engine = args::Engine::Embedded { port: free, data: None, containers: false, item_write_units: None };
+    let engine = args::Engine { port: free, ..args::Engine::default() };
     let dynamodb = DynamoDb::start(&engine).await.expect("an engine");
     tables::create(&dynamodb, &template.tables).await.expect("tables");
     let functions = Functions::start(&template, &dynamodb.client_of_functions(), |_| ()).expect("functions");

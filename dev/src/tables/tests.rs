@@ -10,7 +10,7 @@ async fn dynamodb() -> DynamoDb {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let endpoint = format!("http://{}", listener.local_addr().expect("an address"));
     tokio::spawn(dynoxide::server::serve_on(listener, Database::memory().expect("SQLite in memory")));
-    DynamoDb::start(&Engine::Existing { endpoint }).await.expect("an address is enough")
+    DynamoDb::start(&Engine { endpoint: Some(endpoint), ..Engine::default() }).await.expect("an address is enough")
 }
 
 fn part(name: &str, role: &str) -> KeyAttribute {

@@ -1,4 +1,4 @@
-//! Which rows a transaction in flight holds.
+//! How long a transaction takes, and which rows it holds meanwhile.
 
 use crate::answers::{cancelled_by_conflict, error};
 use crate::connection::{Answer, Request, TRANSACTION};
@@ -8,13 +8,16 @@ use std::sync::Mutex;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// The rows that transactions in flight hold, and until when.
+/// What each action of a transaction adds to its time.
+const EACH_ACTION: Duration = Duration::from_micros(340);
+
+/// The time of transactions, the rows that those in flight hold, and until when.
 #[derive(Debug, Default)]
 pub struct Holds(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    overlap: Duration,
+    time: Duration,
     /// By table and key: the end and the token of the transaction.
     rows: BTreeMap<(String, String), (Instant, String)>,
 }
@@ -24,14 +27,16 @@ fn place(step: &Step) -> (String, String) {
 }
 
 impl Holds {
-    /// From now on, each transaction holds its rows for so long.
-    pub fn set(&self, overlap: Duration) {
-        self.0.lock().expect("no panic while setting").overlap = overlap;
+    /// From now on, each transaction takes this time and [`EACH_ACTION`]; none if zero.
+    pub fn set(&self, time: Duration) {
+        self.0.lock().expect("no panic while setting").time = time;
     }
 
-    /// How long each transaction holds its rows.
-    pub fn overlap(&self) -> Duration {
-        self.0.lock().expect("no panic while reading").overlap
+    /// How long a request with these steps takes from its arrival to its answer.
+    pub fn time_of(&self, request: &Request, steps: &[Step]) -> Duration {
+        let time = self.0.lock().expect("no panic while reading").time;
+        let takes_time = request.operation == TRANSACTION && !time.is_zero();
+        if takes_time { time + EACH_ACTION * u32::try_from(steps.len()).unwrap_or(100) } else { Duration::ZERO }
     }
 
     /// The answer to a request that meets a transaction in flight.
@@ -58,9 +63,10 @@ impl Holds {
 
     /// Notes that a transaction was begun.
     pub fn hold(&self, request: &Request, steps: &[Step]) {
-        let mut state = self.0.lock().expect("no panic while noting");
-        if state.overlap > Duration::ZERO && request.operation == TRANSACTION {
-            let held = (Instant::now() + state.overlap, request.token().unwrap_or_default().to_owned());
+        let time = self.time_of(request, steps);
+        if !time.is_zero() {
+            let held = (Instant::now() + time, request.token().unwrap_or_default().to_owned());
+            let mut state = self.0.lock().expect("no panic while noting");
             state.rows.extend(steps.iter().map(|step| (place(step), held.clone())));
         }
     }

@@ -123,7 +123,8 @@ impl Drop for UnderWay {
 }
 
 impl Network {
-    /// A network with these rates of faults, drawn from this generator.
+    /// A network with these rates of faults, drawn from this generator. Transactions take no more time than other
+    /// requests, until [`Network::transactions_take`] is called.
     pub fn new(engine: &Engine, rates: Rates, rng: fastrand::Rng) -> Arc<Self> {
         Self::through(engine, rates, rng, ())
     }
@@ -159,9 +160,9 @@ impl Network {
         self.capacities.count();
     }
 
-    /// From now on, each applied transaction occupies its items for so long, from its arrival to its answer.
-    pub fn transaction_conflicts(&self, overlap: Duration) {
-        self.holds.set(overlap);
+    /// From now on, transactions take so long: see [`Dynamo::transactions_take`](crate::Dynamo::transactions_take).
+    pub fn transactions_take(&self, time: Duration) {
+        self.holds.set(time);
     }
 
     /// From now on, a request takes exactly so long in each direction.

@@ -210,13 +210,11 @@ impl Wire {
         if !signature.is_valid() {
             return Some(Came::Answer(error(400, "InvalidSignatureException")));
         }
-        let held = network.holds.overlap();
-        let is_transaction = message.request.operation == TRANSACTION;
+        let steps = network.engine.steps_of(&message.request.operation, &message.request.body);
+        let time = network.holds.time_of(&message.request, &steps);
         let lost = network.seam.lost(&message.request);
         let answer = self.arrive(message, fault)?;
-        if is_transaction && answer.is_success() && held > Duration::ZERO {
-            sleep(held).await;
-        }
+        sleep(time).await;
         sleep(network.hop()).await;
         match fault {
             Some(Fault::AnswerLost | Fault::Held) => lost.map(Came::Answer),

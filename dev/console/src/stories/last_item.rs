@@ -9,7 +9,6 @@ use fencepost_test::{Engine, number};
 use futures_util::future::join_all;
 use serde_json::json;
 use std::rc::Rc;
-use std::time::Duration;
 
 const PRODUCTS: &str = "Products";
 const ORDERS: &str = "Orders";
@@ -79,8 +78,6 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
     order: impl Fn(Actor<'a>) -> F,
 ) {
     count_stock(scene);
-    // On AWS, a transaction occupies its items for a moment.
-    scene.db().transaction_conflicts(Duration::from_millis(5));
     settings.trouble(scene);
     join_all((0..settings.writers).map(|buyer| {
         let ordered = order(scene.client(buyer));

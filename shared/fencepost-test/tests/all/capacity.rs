@@ -236,11 +236,10 @@ async fn a_transaction_is_cancelled_at_the_steps_without_capacity() {
 async fn a_transaction_occupies_its_items_from_its_arrival_to_its_answer() {
     let db = scene(1);
     db.network().hops(Duration::from_millis(1));
-    db.transaction_conflicts(Duration::from_millis(20));
     db.count_units();
     let client = db.client_without_retries();
     let others = async {
-        sleep(Duration::from_millis(19)).await; // 1 ms before the answer leaves
+        sleep(Duration::from_millis(19)).await; // 1.3 ms before the answer leaves
         tokio::join!(
             transact(&client, "t-2", &["b", "a"], None),
             transact(&client, "t-1", &["a"], None),

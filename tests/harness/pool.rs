@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::Client;
 use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
 use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use aws_smithy_runtime_api::client::result::ConnectorError;
-use fencepost_test::{body_of, client_over, error, operation_of, response};
+use fencepost_test::{body_of, client_over, operation_of, response};
 use std::collections::VecDeque;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -47,14 +47,10 @@ struct Connection {
 pub enum Fate {
     /// It is answered.
     Answered,
-    /// It is answered so much later.
-    Late(Duration),
     /// It is carried out without an answer.
     AnswerLost,
     /// It never arrives.
     Dropped,
-    /// It is not carried out, and is answered so much later with this status and error code.
-    Error(Duration, u16, &'static str),
 }
 
 /// The counts since the last call of [`Pool::take_counts`].
@@ -169,20 +165,12 @@ impl HttpConnector for Pool {
             if connection.is_dead {
                 return Err(ConnectorError::io("connection reset".into()));
             }
-            let (status, body) = match fate {
-                Fate::Dropped => std::future::pending().await,
-                Fate::Error(late, status, code) => {
-                    sleep(late).await;
-                    (status, error(status, code).body.to_string())
-                }
-                Fate::Answered | Fate::Late(_) | Fate::AnswerLost => {
-                    answer(&operation_of(&request), &body_of(&request))
-                }
-            };
-            match fate {
-                Fate::AnswerLost => std::future::pending().await,
-                Fate::Late(late) => sleep(late).await,
-                _ => {}
+            if fate == Fate::Dropped {
+                std::future::pending::<()>().await;
+            }
+            let (status, body) = answer(&operation_of(&request), &body_of(&request));
+            if fate == Fate::AnswerLost {
+                std::future::pending::<()>().await;
             }
             sleep(*hop).await;
             pool.state().idle.push(connection);
