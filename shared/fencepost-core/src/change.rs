@@ -502,7 +502,7 @@ impl Change {
         reading.seen.extend(rows);
         if fault.is_none() && !reading.left.is_empty() {
             reading.batches += 1;
-            let pause = RetryPolicy::resend_pause(reading.batches, draw());
+            let pause = RetryPolicy::resend_pause(reading.batches, false, draw());
             if now.left >= pause.saturating_add(MIN_SEND_TIME) {
                 return self.begin_reading(reading, now.at + pause);
             }

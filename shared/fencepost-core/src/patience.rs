@@ -18,19 +18,22 @@ pub struct Patience {
     broken: u32,
     /// If the last send was throttled: how long the service then asked to wait.
     throttled: Option<Duration>,
+    /// Whether the last send was refused for now and not throttled: it has most likely met a transaction.
+    is_held: bool,
 }
 
 impl Patience {
     pub fn not_applied(&mut self) {
         self.broken = 0;
         self.failed += 1;
-        self.throttled = None;
+        (self.throttled, self.is_held) = (None, false);
     }
 
-    /// Notes a send that was refused for now. If it was throttled, the service asks to wait for this long.
+    /// Notes a send that was refused for now. If it was throttled, the service asks to wait for this long. Otherwise it
+    /// has most likely met a transaction.
     pub fn not_now(&mut self, throttled: Option<Duration>) {
         self.not_applied();
-        self.throttled = throttled;
+        (self.throttled, self.is_held) = (throttled, throttled.is_none());
     }
 
     pub fn is_throttled(&self) -> bool {
@@ -45,7 +48,7 @@ impl Patience {
     /// Notes a send with a broken connection. The first ones in a row do not count as failures, because the connection
     /// was probably dead before the send.
     pub fn broken(&mut self) {
-        self.throttled = None;
+        (self.throttled, self.is_held) = (None, false);
         self.broken += 1;
         if self.broken > MAX_DEAD_CONNECTIONS {
             self.failed += 1;
@@ -61,7 +64,7 @@ impl Patience {
         if (1..=MAX_DEAD_CONNECTIONS).contains(&self.broken) {
             return Duration::ZERO;
         }
-        let pause = RetryPolicy::resend_pause(self.failed, random);
+        let pause = RetryPolicy::resend_pause(self.failed, self.is_held, random);
         self.throttled.map_or(pause, |asked| asked.clamp(pause, pause + MOST_BEYOND))
     }
 }
@@ -109,6 +112,20 @@ mod tests {
             asked
         };
         assert_eq!([asked(0), asked(300), asked(60_000)], [20, 300, 5020]);
+    }
+
+    #[test]
+    fn a_send_that_met_a_transaction_waits_three_times_as_long() {
+        let mut patience = Patience::default();
+        patience.not_now(None);
+        assert_eq!(next(&patience), (60, 0));
+        patience.not_now(None);
+        assert_eq!(next(&patience), (120, 0));
+        patience.lost();
+        assert_eq!(next(&patience), (80, 1), "another failure is no sign of a transaction");
+        patience.not_now(None);
+        (0..5).for_each(|_| patience.broken());
+        assert_eq!(next(&patience), (320, 2));
     }
 
     #[test]

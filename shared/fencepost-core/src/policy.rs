@@ -136,11 +136,13 @@ impl Default for RetryPolicy {
 /// The time that must be left until the deadline for a first send of a write: about 30 times a usual answer. With less
 /// time left, a send would often only turn "not applied" into "unknown".
 pub const MIN_SEND_TIME: Duration = Duration::from_millis(150);
-/// The bound of the pause before the first resend of a write (after throttling, a transaction conflict or a lost
-/// answer). The pause is drawn between 0 and the bound. Each further resend doubles the bound. A broken connection is
-/// followed by another send at once, up to 4 times in a row: after the process was frozen, all connections of its pool may
-/// be dead.
+/// The bound of the pause before the first resend of a write (after throttling or a lost answer). The pause is drawn
+/// between 0 and the bound. Each further resend doubles the bound. A broken connection is followed by another send at
+/// once, up to 4 times in a row: after the process was frozen, all connections of its pool may be dead.
 const RESEND_PAUSE: Duration = Duration::from_millis(20);
+/// The same after a transaction conflict: three times as long as a transaction takes. A refused transaction costs as much
+/// as one that counts, and a busy row has others waiting.
+const TRANSACTION_PAUSE: Duration = Duration::from_millis(60);
 const MAX_RESEND_PAUSE: Duration = Duration::from_secs(1);
 /// The bound of the first pause after a conflict, in round trips. The pause is drawn between 0 and the bound.
 const CONFLICT_PAUSE: u32 = 3;
@@ -166,11 +168,13 @@ impl RetryPolicy {
         grown(first, 2, lost / 2, self.send_limit.saturating_mul(4))
     }
 
-    /// The pause before the next send of the same write. `sends` counts the sends that failed so far.
+    /// The pause before the next send of the same write. `sends` counts the sends that failed so far. `is_held`: the last
+    /// one met a transaction.
     ///
     /// Uses full jitter: the pause is anywhere between 0 and the bound. `random` (64 random bits) picks it.
-    pub fn resend_pause(sends: u32, random: u64) -> Duration {
-        fraction(grown(RESEND_PAUSE, 2, sends.saturating_sub(1), MAX_RESEND_PAUSE), random)
+    pub fn resend_pause(sends: u32, is_held: bool, random: u64) -> Duration {
+        let first = if is_held { TRANSACTION_PAUSE } else { RESEND_PAUSE };
+        fraction(grown(first, 2, sends.saturating_sub(1), MAX_RESEND_PAUSE), random)
     }
 
     /// The bound of the pause before an add is sent again after its window has passed. `pauses` counts the pauses, this
@@ -281,7 +285,7 @@ mod tests {
         for round in 0..200 {
             for random in [0, 1, u64::MAX / 2, u64::MAX] {
                 assert!(policy.conflict_bound(round, Duration::from_millis(1 << (round % 20))) <= MAX_CONFLICT_PAUSE);
-                assert!(RetryPolicy::resend_pause(round, random) <= MAX_RESEND_PAUSE);
+                assert!(RetryPolicy::resend_pause(round, true, random) <= MAX_RESEND_PAUSE);
                 assert!(policy.limit_after(None, round) <= 4 * policy.send_limit);
             }
         }
