@@ -60,6 +60,8 @@ pub struct Load {
     pub bytes: usize,
     /// Whether the item takes at most 1,000 write units a second, as on AWS.
     pub throttles: bool,
+    /// Which part of the answers to writes is lost without a sign.
+    pub losses: f64,
     /// The time of a request in each direction.
     pub hop: Duration,
 }
@@ -78,6 +80,7 @@ impl Load {
             stores: Stores::Own,
             bytes: 0,
             throttles: false,
+            losses: 0.0,
             hop: Duration::from_millis(5),
         }
     }
@@ -94,8 +97,12 @@ pub struct Outcome {
     pub times: Vec<Duration>,
     /// When they were acknowledged, since the first caller began.
     pub ends: Vec<Duration>,
-    /// The number of changes that were given up.
+    /// The number of changes that were given up or ended as unknown.
     pub gave_up: usize,
+    /// The answers that were lost.
+    pub lost: usize,
+    /// The ids in the memory of the row at the end.
+    pub ids: usize,
     /// How much the number of the item has grown.
     pub count: u64,
 }
@@ -110,6 +117,8 @@ impl Outcome {
         self.times.sort();
         self.ends.extend(other.ends);
         self.gave_up += other.gave_up;
+        self.lost += other.lost;
+        self.ids += other.ids;
         self.count += other.count;
         self
     }
@@ -173,6 +182,7 @@ async fn played<const R: u64>(load: Load, seed: u64) -> Outcome {
     if load.throttles {
         db.capacity(Capacity::of_items());
     }
+    let lost = db.lose_answer().of_writes().silently().with_probability(load.losses);
     let (outcome, began) = (Rc::new(RefCell::new(Outcome::default())), Instant::now());
     let mut callers = Vec::new();
     for number in 0..load.callers {
@@ -213,7 +223,9 @@ async fn played<const R: u64>(load: Load, seed: u64) -> Outcome {
     let log = db.log();
     outcome.requests = u32::try_from(log.len() - before).unwrap_or(u32::MAX);
     outcome.units = log.units();
+    outcome.lost = lost.struck();
     outcome.times.sort();
+    outcome.ids = db.row(DEVICES, "one")["_writes"]["M"].as_object().map_or(0, |ids| ids.len());
     outcome.count = u64::try_from(db.number(DEVICES, "one", "count")).expect("raised only");
     outcome
 }

@@ -553,12 +553,18 @@ impl Scene {
         match *act {
             Act::Other(place) => {
                 world.left.others[place] -= 1;
-                let id = bits((8 + place as u64) * 1000 + u64::from(world.left.others[place]));
+                let id = bits(100 * (1 + place as u64) + u64::from(world.left.others[place]));
                 let Some(Stored::Item(row)) = &world.rows[place] else { return };
                 let on = Base::Row { version: row.at.version, window: 1, incarnation: row.at.incarnation };
-                let remembered = self.rules.remembered - u64::from(self.lacks("prune-late"));
-                let forgets = row.memory().map(|memory| memory.prunable(row.at.version, remembered, id, 0));
-                let (does, forgets) = (Does::Set(row.stock + 1), forgets.unwrap_or_default());
+                // It is of the process of all callers, so it removes the ids of their answered changes.
+                let mut memory = row.memory().unwrap_or_default();
+                for caller in &world.callers {
+                    if let Some(End::Applied(Applied { at: Some(at), .. })) = &caller.end {
+                        memory.answered(at.version);
+                    }
+                }
+                let forgets = memory.prunable(row.at.version, self.keeps(), id, 0);
+                let does = Does::Set(row.stock + 1);
                 let write = Write {
                     row: place,
                     on: Some(on),

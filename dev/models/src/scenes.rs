@@ -222,6 +222,8 @@ fn rules_of_one_item() -> Vec<Removal> {
         "judge" ONCE "a refusal is judged by the memory of the row" {} one(&[Update], Some(1), (3, 1), 0);
         "prune-late" ONCE "an id stays for R commits, and is not removed one commit earlier" {}
             one(&[Add(-1)], Some(3), (3, 3), 1);
+        "answered-early" ONCE "an answered id stays for W commits, and is not removed one commit earlier" {}
+            one(&[Add(-1)], Some(3), (9, 3), 1);
         "window-ends" ONCE "the window of an add ends" {} one(&[Add(-1)], Some(3), (2, 1), 1);
         "window-begins" ONCE "the window of an add begins at the version that it names" {}
             one(&[AddAhead(3)], Some(1), (2, 1), 1);

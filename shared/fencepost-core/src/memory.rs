@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 const PRUNED_PER_WRITE: usize = 4;
 /// How many ids a write removes at most if there are many old ones, of which it removes half.
 const MOST_PRUNED: usize = 32;
+/// How many ids beyond R a row keeps where its writers remove their own. As many are there anyway where eight writers remove
+/// the same ones.
+const SPARE: usize = 8;
 /// How many ids beyond R a row may have for a write whose writer has not seen its memory, and so removes none. With more,
 /// the write is refused: the refusal shows the memory. Two full prunings are then due, and an id takes 16 bytes.
 pub const UNSEEN_IDS: u64 = 32;
@@ -80,16 +83,36 @@ impl Trace {
 
 /// The recent writes remembered by a row.
 ///
-/// A row remembers each id for at least R commits. R is a constant of the
-/// table (`Settings::remembered_writes`).
+/// A row remembers each id for at least R commits, except that a writer may remove its own after W commits, once it was
+/// answered. R and W are constants of the table (`Settings::remembered_writes`, `Settings::edit_window`).
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Memory(BTreeMap<WriteId, Trace>);
+pub struct Memory(BTreeMap<WriteId, Kept>);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Kept {
+    trace: Trace,
+    /// Whether the writer of this client was answered. The row does not say so.
+    is_answered: bool,
+}
 
 impl Memory {
     /// The trace of this write, if the row remembers it.
     #[must_use]
     pub fn get(&self, id: WriteId) -> Option<Trace> {
-        self.0.get(&id).copied()
+        self.0.get(&id).map(|kept| kept.trace)
+    }
+
+    /// Notes that the write that made this version was answered. Nobody will ask for its id.
+    pub fn answered(&mut self, made: Version) {
+        let made = |kept: &&mut Kept| matches!(kept.trace, Trace::Applied(before) if before.next() == made);
+        self.0.values_mut().filter(made).for_each(|kept| kept.is_answered = true);
+    }
+
+    /// Takes over which writes were answered from another memory of the same row.
+    pub fn answered_as(&mut self, other: &Memory) {
+        for (id, kept) in &mut self.0 {
+            kept.is_answered |= other.0.get(id).is_some_and(|kept| kept.is_answered);
+        }
     }
 
     /// How many ids it has.
@@ -98,26 +121,49 @@ impl Memory {
         self.0.len()
     }
 
-    /// The ids to remove with the write `by`, if its writer saw this memory at the version `seen`: at most four, or as
-    /// many as it adds, or half of many old ones. It adds its own and the `burned` ones.
+    /// The ids to remove with the write `by`, if its writer saw this memory at the version `seen`. It adds its own id and the
+    /// `burned` ones.
     ///
-    /// An id stored before version `c` may go when the row is at least at `c + R - 1`, because the removing write then
-    /// makes at least `c + R`. One version earlier, a copy of the removed write could still be in its window and would
-    /// be applied twice. Writers with the same memory in view begin at different ids.
+    /// 1. An answered id stored before version `c` may go when the row is at least at `c + W - 1`, because the removing write
+    ///    then makes at least `c + W`. One version earlier, a copy of the removed write could still be in its window and would
+    ///    be applied twice.
+    /// 2. Any other may go from `c + R - 1` on, and goes if the row has more than R ids: at most four, or as many as the write
+    ///    adds, or half of many. So the id of a write whose answer was lost stays longer on a busy row, whose writers remove
+    ///    their own. Writers with the same memory in view begin at different ids.
     #[must_use]
-    pub fn prunable(&self, seen: Version, remembered: u64, by: WriteId, burned: usize) -> Vec<WriteId> {
-        let is_old = |trace: &Trace| trace.version().get() + remembered <= seen.get() + 1;
-        let old: Vec<WriteId> = self.0.iter().filter(|(_, trace)| is_old(trace)).map(|(id, _)| *id).collect();
+    pub fn prunable(&self, seen: Version, keeps: Keeps, by: WriteId, burned: usize) -> Vec<WriteId> {
+        let is_past = |kept: &Kept, versions: u64| kept.trace.version().get() + versions <= seen.get() + 1;
+        let (mut removed, mut old) = (Vec::new(), Vec::new());
+        for (id, kept) in &self.0 {
+            if kept.is_answered && is_past(kept, keeps.window) && removed.len() < MOST_PRUNED {
+                removed.push(*id);
+            } else if is_past(kept, keeps.remembered) {
+                old.push(*id);
+            }
+        }
+        let spare = if self.0.values().any(|kept| kept.is_answered) { SPARE } else { 0 };
+        let most = usize::try_from(keeps.remembered).unwrap_or(usize::MAX).saturating_add(spare + removed.len());
+        let beyond = (self.count() + 1 + burned).saturating_sub(most);
         let first = old.partition_point(|id| *id < by);
         let half = MOST_PRUNED.min(old.len() / 2);
-        let count = old.len().min(PRUNED_PER_WRITE.max(1 + burned).max(half));
-        old.iter().cycle().skip(first).take(count).copied().collect()
+        let count = old.len().min(PRUNED_PER_WRITE.max(1 + burned).max(half)).min(beyond);
+        removed.extend(old.iter().cycle().skip(first).take(count));
+        removed
     }
+}
+
+/// How many commits a row keeps an id.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Keeps {
+    /// R: so many, whatever became of its writer.
+    pub remembered: u64,
+    /// W: so many if its writer was answered.
+    pub window: u64,
 }
 
 impl FromIterator<(WriteId, Trace)> for Memory {
     fn from_iter<I: IntoIterator<Item = (WriteId, Trace)>>(traces: I) -> Self {
-        Memory(traces.into_iter().collect())
+        Memory(traces.into_iter().map(|(id, trace)| (id, Kept { trace, is_answered: false })).collect())
     }
 }
 
@@ -144,26 +190,52 @@ mod tests {
         }
     }
 
+    /// A row that may have only one id.
+    const FULL: Keeps = Keeps { remembered: 1, window: 1 };
+
     #[test]
     fn an_id_is_removed_from_version_c_plus_r_on_and_never_earlier() {
         let memory: Memory =
             [(id(1), Trace::Applied(version(10))), (id(2), Trace::Burned(version(11)))].into_iter().collect();
         assert_eq!((memory.count(), Memory::default().count()), (2, 0));
-        let pruned = |seen| memory.prunable(version(seen), 16, id(9), 0);
-        assert_eq!([pruned(24), pruned(25), pruned(26)], [vec![], vec![id(1)], vec![id(1), id(2)]]);
+        let pruned = |seen, remembered| memory.prunable(version(seen), Keeps { remembered, ..FULL }, id(9), 0);
+        assert_eq!([pruned(10, 2), pruned(11, 2), pruned(12, 2)], [vec![], vec![id(1)], vec![id(1)]]);
+        assert_eq!([pruned(9, 1), pruned(10, 1), pruned(11, 1)], [vec![], vec![id(1)], vec![id(1), id(2)]]);
+        assert_eq!([2, 3, 16].map(|remembered| pruned(100, remembered).len()), [1, 0, 0], "it has room");
+    }
+
+    #[test]
+    fn an_answered_id_is_removed_from_version_c_plus_w_on_and_never_earlier() {
+        let traces = (1..=5).map(|n| (id(n), Trace::Applied(version(n))));
+        let mut memory: Memory = traces.chain([(id(9), Trace::Burned(version(1)))]).collect();
+        for made in [2, 3, 4, 7] {
+            memory.answered(version(made));
+        }
+        let keeps = Keeps { remembered: 16, window: 8 };
+        let pruned = |memory: &Memory, seen| memory.prunable(version(seen), keeps, id(0), 0);
+        assert_eq!(pruned(&memory, 7), []);
+        assert_eq!([8, 9, 10, 99].map(|seen| pruned(&memory, seen).len()), [1, 2, 3, 3], "1, 2 and 3");
+        assert_eq!(pruned(&memory, 8), [id(1)]);
+        let mut later: Memory = (3..=8).map(|n| (id(n), Trace::Applied(version(n)))).collect();
+        assert_eq!(pruned(&later, 99), []);
+        later.answered_as(&memory);
+        assert_eq!(pruned(&later, 99), [id(3)]);
+        let mut many: Memory = (1..=40).map(|n| (id(n), Trace::Applied(version(n)))).collect();
+        (2..=41).for_each(|made| many.answered(version(made)));
+        assert_eq!(pruned(&many, 99).len(), MOST_PRUNED);
     }
 
     #[test]
     fn writers_that_saw_the_same_memory_begin_at_different_ids() {
         let memory: Memory = (0..8).map(|n| (id(n * 10), Trace::Applied(version(n + 1)))).collect();
-        let pruned = |by| memory.prunable(version(100), 16, id(by), 0);
+        let pruned = |by| memory.prunable(version(100), FULL, id(by), 0);
         assert_eq!(pruned(0), [0, 10, 20, 30].map(id));
         assert_eq!(pruned(55), [60, 70, 0, 10].map(id));
         assert_eq!(pruned(1000), [0, 10, 20, 30].map(id));
-        let removed = |burned| memory.prunable(version(100), 16, id(0), burned).len();
+        let removed = |burned| memory.prunable(version(100), FULL, id(0), burned).len();
         assert_eq!([0, 3, 4, 6, 20].map(removed), [4, 4, 5, 7, 8], "a write that burns removes as many as it adds");
         let of = |count: u64| (0..count).map(|n| (id(n), Trace::Applied(version(1)))).collect::<Memory>();
-        let removed = |count| of(count).prunable(version(100), 16, id(0), 0).len();
+        let removed = |count| of(count).prunable(version(100), FULL, id(0), 0).len();
         assert_eq!([3, 9, 20, 64, 1000].map(removed), [3, 4, 10, 32, 32], "half of many");
     }
 }

@@ -135,7 +135,7 @@ pub fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Unwritable> {
 }
 
 pub fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
-    row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
+    row.memory.prunable(row.at.version, layout.keeps(), id, burn.len())
 }
 
 fn create(
@@ -219,6 +219,7 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
 mod tests {
     use super::*;
     use crate::format::AttributeValue;
+    use crate::format::layout::Settings;
     use crate::judge::TableRules;
     use std::time::UNIX_EPOCH;
 
@@ -245,7 +246,8 @@ mod tests {
 
     #[test]
     fn a_write_forgets_what_its_row_need_not_remember_any_more() {
-        let layout = Layout::of_key("id");
+        let of_key = Layout::of_key("id");
+        let layout = Layout { settings: Settings { remembered: 1, ..of_key.settings }, ..of_key };
         let [id, old] = [1, 2].map(WriteId::from_random);
         let mut attributes = row::first_attributes(&layout, old);
         attributes.insert(layout.names.version.to_owned(), row::number(1000));

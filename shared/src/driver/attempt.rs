@@ -290,7 +290,7 @@ impl Attempt {
         let row = &mut self.rows[row];
         let (table, key) = (&row.address.table, &row.address.key);
         match &known {
-            Known::Row(seen) if row.remembers_items => self.row_cache.insert(table, key, seen, true),
+            Known::Row(seen) if row.remembers_items => self.row_cache.insert(table, key, seen, true, None),
             Known::Absent | Known::Damaged(_) => self.row_cache.remove(table, key),
             _ => {}
         }

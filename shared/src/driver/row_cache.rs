@@ -3,7 +3,7 @@
 use fencepost_core::AttributeValue;
 use fencepost_core::format::item::{Attributes, size_of_attributes};
 use fencepost_core::format::row::Row;
-use fencepost_core::{Trace, WriteId};
+use fencepost_core::{Trace, Version, WriteId};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -50,21 +50,25 @@ impl RowCache {
         Some(row)
     }
 
-    /// Remembers a row, unless a later version of it was seen already. Keeps its attributes only if `with_item`.
-    pub(crate) fn insert(&self, table: &str, key: &Attributes, row: &Row, with_item: bool) {
+    /// Remembers a row, unless a later version of it was seen already. Keeps its attributes only if `with_item`. `made` is the
+    /// version that a change of this client has made.
+    pub(crate) fn insert(&self, table: &str, key: &Attributes, row: &Row, with_item: bool, made: Option<Version>) {
         let address = address(table, key);
         let mut generations = self.generations();
-        let before = generations.iter().find_map(|generation| generation.get(&address));
-        let is_older = |before: &LastSeen| {
-            before.row.at.incarnation == row.at.incarnation && before.row.at.version > row.at.version
-        };
-        if before.is_some_and(is_older) {
-            return;
+        let before = generations.iter_mut().find_map(|generation| generation.get_mut(&address));
+        let crowd = before.as_ref().map(|before| before.crowd.clone()).unwrap_or_default();
+        let mut memory = row.memory.clone();
+        if let Some(before) = before.filter(|before| before.row.at.incarnation == row.at.incarnation) {
+            if before.row.at.version > row.at.version {
+                made.into_iter().for_each(|made| Arc::make_mut(&mut before.row).memory.answered(made));
+                return;
+            }
+            memory.answered_as(&before.row.memory);
         }
-        let crowd = before.map(|before| before.crowd.clone()).unwrap_or_default();
+        made.into_iter().for_each(|made| memory.answered(made));
         let is_kept = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
         let attributes = if is_kept { row.attributes.clone() } else { Attributes::new() };
-        let row = Row { attributes, memory: row.memory.clone(), ..*row };
+        let row = Row { attributes, memory, ..*row };
         let heap = heap_of_row(&address, &row);
         insert(&mut generations, address, LastSeen { row: Arc::new(row), crowd, heap });
     }
@@ -109,7 +113,7 @@ fn heap_of_rows(generation: &Generation) -> usize {
 /// high side: its entry in a map of which half may be empty, the row, its crowd, and one node of a B-tree of 11 places.
 const HEAP_OF_ROW: usize = 1024;
 /// The heap of an id in the memory of a row. A node of a B-tree has 11 places, of which at least 5 are taken.
-const HEAP_OF_ID: usize = size_of::<[(WriteId, Trace); 11]>().div_ceil(5);
+const HEAP_OF_ID: usize = size_of::<[(WriteId, Trace, bool); 11]>().div_ceil(5);
 const _: () = assert!(2 * size_of::<(String, LastSeen)>() + size_of::<Row>() + 6 * HEAP_OF_ID + 128 <= HEAP_OF_ROW);
 
 fn heap_of_row(address: &str, row: &Row) -> usize {
@@ -183,7 +187,7 @@ mod tests {
     fn a_later_version_or_another_row_replaces_what_was_seen_and_an_earlier_version_does_not() {
         let rows = RowCache::default();
         for (seen, by, expected) in [(5, 1, 5), (7, 1, 7), (6, 1, 7), (2, 2, 2)] {
-            rows.insert("T", &key(1), &row_at(seen, by), false);
+            rows.insert("T", &key(1), &row_at(seen, by), false, None);
             assert_eq!(version(&rows, 1), Some(expected));
         }
         assert!(rows.get("U", &key(1)).is_none());
@@ -195,7 +199,7 @@ mod tests {
     fn the_number_of_rows_is_bounded_and_those_in_use_stay() {
         let rows = RowCache::default();
         for number in 0..10 * GENERATION {
-            rows.insert("T", &key(number), &row_at(1, 1), false);
+            rows.insert("T", &key(number), &row_at(1, 1), false, None);
             assert_eq!(version(&rows, 0), Some(1), "after {number}");
         }
         let kept = (0..10 * GENERATION).filter(|number| version(&rows, *number).is_some()).count();
@@ -213,7 +217,7 @@ mod tests {
         for (row, with_item, kept) in
             [(of_size(1, 16_384), false, false), (of_size(2, 16_384), true, true), (of_size(3, 16_385), true, false)]
         {
-            rows.insert("T", &key(1), &row, with_item);
+            rows.insert("T", &key(1), &row, with_item, None);
             let seen = rows.get("T", &key(1)).expect("it was seen");
             assert_eq!(seen.attributes.is_empty(), !kept);
         }
@@ -231,10 +235,10 @@ mod tests {
     #[test]
     fn the_heap_of_all_rows_is_bounded_and_a_row_in_use_stays() {
         let rows = RowCache::default();
-        rows.insert("T", &key(0), &bulky(1), true);
+        rows.insert("T", &key(0), &bulky(1), true, None);
         for number in 1..200 {
-            rows.insert("T", &key(number), &bulky(1), true);
-            rows.insert("T", &key(number), &bulky(2), true); // what it replaces does not count any more
+            rows.insert("T", &key(number), &bulky(1), true, None);
+            rows.insert("T", &key(number), &bulky(2), true, None); // what it replaces does not count any more
             assert_eq!(version(&rows, 0), Some(1), "after {number}");
             let generations = rows.generations.lock().expect("no panic");
             for generation in &*generations {
@@ -256,7 +260,7 @@ mod tests {
     fn an_item_that_is_seen_again_at_the_same_version_is_kept_as_it_was_seen_last() {
         let rows = RowCache::default();
         for with_item in [false, true, false] {
-            rows.insert("T", &key(1), &row_at(1, 1), with_item);
+            rows.insert("T", &key(1), &row_at(1, 1), with_item, None);
             assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.attributes.is_empty()), Some(with_item));
         }
     }
@@ -264,10 +268,10 @@ mod tests {
     #[test]
     fn a_crowd_counts_those_that_are_still_in_it() {
         let rows = RowCache::default();
-        rows.insert("T", &key(1), &row_at(1, 1), false);
+        rows.insert("T", &key(1), &row_at(1, 1), false, None);
         let enter = || rows.enter_crowd("T", &key(1)).expect("it was seen");
         let one = enter();
-        rows.insert("T", &key(1), &row_at(2, 1), false);
+        rows.insert("T", &key(1), &row_at(2, 1), false, None);
         let other = enter();
         assert_eq!(size_of_crowd(&one), 2);
         rows.remove("T", &key(1));

@@ -11,7 +11,7 @@ use fencepost_core::condition::Commit;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::Row;
 use fencepost_core::plan::{Prepared, Write};
-use fencepost_core::{ItemVersion, Role, Versioned};
+use fencepost_core::{ItemVersion, Role, Version, Versioned};
 
 /// What a change of one item tells without a write.
 pub(super) type Told<T, E> = Result<Versioned<T>, E>;
@@ -32,6 +32,7 @@ impl RawTable {
         &self,
         attempt: &Attempt,
         shown: Option<Row>,
+        made: Version,
         call: &Call,
     ) -> Result<Option<Row>, Failure> {
         let key = &attempt.rows[0].address.key;
@@ -43,14 +44,15 @@ impl RawTable {
             }
             row => row,
         };
-        self.keep_seen(key, row.as_ref());
+        self.keep_seen(key, row.as_ref(), Some(made));
         Ok(row)
     }
 
-    /// Keeps the state of a row, with its item if this table remembers items. A warm edit starts from it.
-    pub(super) fn keep_seen(&self, key: &Attributes, row: Option<&Row>) {
+    /// Keeps the state of a row, with its item if this table remembers items. A warm edit starts from it. `made` is the
+    /// version that a change of this client has made.
+    pub(super) fn keep_seen(&self, key: &Attributes, row: Option<&Row>, made: Option<Version>) {
         if let Some(row) = row.filter(|_| !self.layout.demands_values()) {
-            self.sender().row_cache.insert(&self.name, key, row, self.remembers_items);
+            self.sender().row_cache.insert(&self.name, key, row, self.remembers_items, made);
         }
     }
 
@@ -97,7 +99,7 @@ impl<T: Record> Table<T> {
     /// The same, after the table has remembered the row.
     pub(super) fn committed<W>(&self, attempt: &Attempt, applied: Applied<W>) -> Result<(W, ItemVersion), Failure> {
         let (answer, at, row) = Self::applied(applied)?;
-        self.raw.saw(&attempt.rows[0].address.key, row.as_ref());
+        self.raw.saw(&attempt.rows[0].address.key, row.as_ref(), Some(at.version));
         Ok((answer, at))
     }
 

@@ -110,7 +110,7 @@ impl<T: Record> Table<T> {
             Done::Applied(applied) => applied,
         };
         let ((), at, row) = Self::applied(applied)?;
-        let row = self.raw.row_after_edit(&attempt, row, call).await?;
+        let row = self.raw.row_after_edit(&attempt, row, at.version, call).await?;
         Ok(Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) })
     }
 
@@ -161,11 +161,11 @@ impl<T: Record> Table<T> {
         };
         let (value, at, row) = Self::applied(applied)?;
         if let Some(value) = value {
-            self.raw.saw(&attempt.rows[0].address.key, row.as_ref());
+            self.raw.saw(&attempt.rows[0].address.key, row.as_ref(), Some(at.version));
             return Ok(Versioned { value, at });
         }
         // It was the edit. The row shows its result.
-        let row = self.raw.row_after_edit(&attempt, row, call).await?;
+        let row = self.raw.row_after_edit(&attempt, row, at.version, call).await?;
         let item = row.as_ref().map(Self::decode).transpose().map_err(|_| Failure::OutcomeUnknown {
             source: "the edit was applied, and its item cannot be read".into(),
         })?;
@@ -239,7 +239,7 @@ impl Editing<'_> {
                 (Some(known), _) => known,
                 (None, Known::Nothing) => return Ok(Go::Read),
                 (None, Known::Row(row)) if (self.decodes)(&row)? => {
-                    self.table.keep_seen(&attempt.rows[0].address.key, Some(&row));
+                    self.table.keep_seen(&attempt.rows[0].address.key, Some(&row), None);
                     let unmet = self.edit.unmet(&row.attributes, false);
                     if unmet.is_some() {
                         return Ok(Go::Refused(unmet, Box::new(row)));
@@ -284,7 +284,7 @@ impl Editing<'_> {
             self.table.sender().row_cache.remove(&self.table.name, &attempt.rows[0].address.key);
             return Ok(Err(Go::NotFound));
         };
-        self.table.keep_seen(&attempt.rows[0].address.key, Some(&row));
+        self.table.keep_seen(&attempt.rows[0].address.key, Some(&row), None);
         let unmet = self.edit.unmet(&row.attributes, !is_in_window(sent, row.at));
         let has_passed = unmet == Some(Unmet::WindowPassed);
         let goes_on =

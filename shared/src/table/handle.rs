@@ -8,12 +8,12 @@ use crate::driver::send::{Address, Sender};
 use crate::error::{Failure, Source};
 use crate::fencing_token::FencingToken;
 use crate::store::Store;
-use fencepost_core::Versioned;
 use fencepost_core::format::Unwritable;
 use fencepost_core::format::item::{Attributes, Diff};
 use fencepost_core::format::layout::Layout;
 use fencepost_core::format::row::{self, Row};
 use fencepost_core::format::value::{settle_all, undeclared};
+use fencepost_core::{Version, Versioned};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -200,15 +200,16 @@ impl RawTable {
     pub(crate) async fn observe(&self, key: &Attributes, call: &Call) -> Result<Option<Row>, Failure> {
         let row = read_one(self.sender(), call, Address { table: self.name.clone(), key: key.clone() }).await?;
         let row = row.map(|row| Row::read(self.layout, row)).transpose()?;
-        self.saw(key, row.as_ref());
+        self.saw(key, row.as_ref(), None);
         Ok(row)
     }
 
-    /// Remembers the row seen at this key, or its absence, if this table remembers items.
-    pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>) {
+    /// Remembers the row seen at this key, or its absence, if this table remembers items. `made` is the version that a change
+    /// of this client has made.
+    pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>, made: Option<Version>) {
         match row {
             _ if !self.remembers_items || self.layout.demands_values() => {}
-            Some(row) => self.sender().row_cache.insert(&self.name, key, row, true),
+            Some(row) => self.sender().row_cache.insert(&self.name, key, row, true, made),
             None => self.sender().row_cache.remove(&self.name, key),
         }
     }

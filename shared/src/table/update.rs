@@ -262,7 +262,7 @@ impl<T: Record> Table<T> {
             let read = |item: Option<_>| item.map(|item| Row::read(Self::LAYOUT, item)).transpose();
             let found = found.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
             for (row, item) in rows.iter().zip(&found) {
-                self.raw.saw(&row.key, item.as_ref());
+                self.raw.saw(&row.key, item.as_ref(), None);
             }
             for place in places {
                 items.push(found[place].as_ref().map(Self::decode).transpose()?.flatten());
