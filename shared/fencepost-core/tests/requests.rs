@@ -20,7 +20,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 const NOW: SystemTime = UNIX_EPOCH;
 const RETENTION: Duration = Duration::from_secs(1_000);
 
+/// Rows remember so few writes that each write removes an id.
 const fn table(settings: Settings) -> Layout {
+    let settings = Settings { remembered: 2, window: 2, ..settings };
     Layout { attributes: &["end", "note", "seal", "stock"], settings, ..Layout::of_key("id") }
 }
 
