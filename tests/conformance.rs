@@ -142,14 +142,14 @@ fn any_write<'a>(
     };
     let ItemVersion { version, incarnation } = row.at;
     let at = |window| Base::Row { version, window, incarnation };
-    let forgets = row.memory().expect("a memory").prunable(version, KEEPS, by, 0);
-    let pruned = |write: Write| Write { forgets: forgets.clone(), ..write };
+    let prunable = |burns| row.memory().expect("a memory").prunable(version, KEEPS, by, burns);
+    let pruned = |write: Write| Write { forgets: prunable(write.burns.len()), ..write };
     let burning = |write: Write| Write { burns: burns.to_vec(), ..write };
     match chance.u8(0..10) {
-        0..=2 => (RowWrite::Update(thing), burning(pruned(stamped(at(1), Does::Set(thing.stock))))),
+        0..=2 => (RowWrite::Update(thing), pruned(burning(stamped(at(1), Does::Set(thing.stock))))),
         3 => (RowWrite::Delete, pruned(stamped(at(1), Does::Bury { purge_at }))),
         4 => (RowWrite::DeleteAt(row.at), stamped(at(1), Does::Bury { purge_at })),
-        5 | 6 => (RowWrite::Add(add), burning(pruned(stamped(at(W), adds)))),
+        5 | 6 => (RowWrite::Add(add), pruned(burning(stamped(at(W), adds)))),
         7 => (RowWrite::AddAnywhere(add), anywhere),
         8 => (RowWrite::Burn, burning(Write { fence: None, ..stamped(at(W), Does::Burn) })),
         _ => (RowWrite::Check, Write { on: Some(at(1)), ..bare(Does::Check) }),
@@ -168,7 +168,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
         let seen = seen.as_ref().and_then(Stored::item);
         let by = bits(if chance.u8(0..3) == 0 { chance.u64(1..=step) } else { step });
         let old =
-            seen.map(|row| row.memory().expect("a memory").prunable(row.at.version, KEEPS, by, 0)).unwrap_or_default();
+            seen.map(|row| row.memory().expect("a memory").prunable(row.at.version, KEEPS, by, 2)).unwrap_or_default();
         if old.contains(&by) {
             continue; // A change whose id the row remembers sends nothing more.
         }

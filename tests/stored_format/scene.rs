@@ -282,10 +282,19 @@ async fn play_devices(scene: &Scene) {
     scene.done(&brighter("changed", 1), 200).await;
     scene.done(&brighter("keyed", 7).key("k-1"), 200).await;
     scene.done(&event("device-state-patch-state", "keyed", &json!({"brightness": 20})).key("k-2"), 200).await;
-    for time in 0..FORGETTING {
-        scene.done(&brighter("busy", if time % 2 == 0 { 1 } else { -1 }), 200).await;
-    }
+    often(scene, |time| brighter("busy", if time % 2 == 0 { 1 } else { -1 })).await;
     burn(scene, "burned", &brighter("burned", 1), &brighter("burned", -20), &brighter("burned", -40)).await;
+}
+
+/// Sends events of one item until its row has forgotten some. Each comes from a newly started process, which knows no id of its
+/// own there and removes none.
+async fn often(scene: &Scene, event: impl Fn(u64) -> Event) {
+    let drawn = Arc::new(AtomicU64::new(81_000));
+    for time in 0..FORGETTING {
+        let drawn = drawn.clone();
+        let this = scene.drawing(&scene.engine.client(), move || drawn.fetch_add(1, SeqCst));
+        this.done(&event(time), 200).await;
+    }
 }
 
 /// Leaves the mark of a burned add: its first send was lost, its second one was refused by another writer's change.
@@ -309,9 +318,7 @@ async fn play_shop(scene: &Scene) {
     for (id, stock) in [("mug", 5), ("cup", 9), ("burned", 60), ("busy", 9)] {
         scene.done(&event("inventory-create", id, &json!({"stock": stock, "lowStockAt": 4})), 201).await;
     }
-    for _ in 0..FORGETTING {
-        scene.done(&stocked("busy", 1), 200).await;
-    }
+    often(scene, |_| stocked("busy", 1)).await;
     scene.done(&stocked("mug", 10), 200).await;
     scene.done(&stocked("cup", -2).key("k-3"), 200).await;
     let lines = json!([{"productId": "mug", "quantity": 2}, {"productId": "cup", "quantity": 1}]);

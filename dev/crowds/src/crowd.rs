@@ -175,7 +175,7 @@ async fn played<const R: u64>(load: Load, seed: u64) -> Outcome {
     let one = new_table(seeds.fork());
     one.create("one", &Hot::new(load.bytes)).await.expect("a free key");
     if load.stores == Stores::Warm {
-        one.get("one").await.expect("an answer").expect("an item");
+        one.edit("one", &Edit::add("count", 0, ..)).await.expect("an item");
     }
     let before = db.log().len();
     db.count_units();
