@@ -100,8 +100,10 @@ impl Settings {
     /// it, stop all writers, wait 15 minutes, and start the new build.
     ///
     /// After a lost answer, the resend learns the outcome of the first send while the row remembers it. Later, the
-    /// answer is "unknown", never a guess. One id takes 16 bytes of the item. 16 is enough where writers decide on a
-    /// version. For edits of hot items, take 32 to 64.
+    /// answer is "unknown", never a guess. One id takes 16 bytes of the item, and a busy row may have 8 more. 16 is enough where
+    /// writers decide on a version. Clients that edit an item again and again remove their own ids, so 16 is also enough for
+    /// eight of them: of 400 edits with 20 lost answers, 2 were unknown. For edits of hot items by many clients, or by clients
+    /// that edit it once, take 32 to 64.
     #[must_use]
     pub const fn remembered_writes(self, commits: u64) -> Self {
         Settings(layout::Settings { remembered: commits, ..self.0 })
