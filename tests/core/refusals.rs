@@ -199,23 +199,6 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     assert_eq!(balances(&engine), [49, 49]);
 }
 
-#[tokio::test]
-async fn adds_alone_to_items_that_nobody_has_read_are_refused_before_anything_is_sent() {
-    let engine = with_accounts().await;
-    let store = Store::new(&engine.client());
-    let accounts = store.table::<Account>(TABLE);
-    let mut reads = Reads::new();
-    let items = ["a-1", "a-2"].map(|id| reads.later(id, &accounts, id));
-    let refused = store.transact_with_retry(reads, |attempt| {
-        attempt.edit(items[0], &Edit::add("balance", -10, 0..=1000))?;
-        attempt.edit(items[1], &Edit::add("balance", 10, 0..=1000))?;
-        Ok::<_, Error>(())
-    });
-    let refused = refused.await;
-    assert!(matches!(refused, Err(Error::Failed(Failure::InvalidTransaction { .. }))), "{refused:?}");
-    assert!(operations(&engine).is_empty());
-}
-
 /// A copy of the refused edit may still be applied, so the change is known only once the edit is burned.
 #[tokio::test(start_paused = true)]
 async fn a_change_that_is_throttled_after_a_refused_edit_burns_the_edit_and_was_not_applied() {
