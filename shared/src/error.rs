@@ -234,7 +234,13 @@ mod tests {
         fn chained<E: StdError + Send + Sync + 'static>(error: E) -> Result<(), Source> {
             Err(error)?
         }
+        let failure = || Failure::Contention { attempts: 3 };
         let sentences = [
+            chained(failure()),
+            chained(Error::<&str>::Failed(failure())),
+            chained(UpdateError::<&str>::Failed(failure())),
+            chained(VersionError::<Secret>::Failed(failure())),
+            chained(IdempotencyError::<&str>::Failed(failure())),
             chained(Error::Refused(Exists(Box::new(current())))),
             chained(Error::Refused(InvalidCursor)),
             chained(UpdateError::<&str>::NotFound),

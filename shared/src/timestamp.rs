@@ -175,6 +175,7 @@ mod tests {
         for text in ["0000-01-01T00:00:00+00:01", "9999-12-30T22:00:00.001Z", "-000001-12-31T23:59:59.999Z"] {
             assert_eq!((text.parse::<Timestamp>(), Timestamp::from_rfc3339(text)), (Err(INVALID), Err(INVALID)));
         }
+        assert!(INVALID.to_string().contains("2026-03-07"), "an example");
     }
 
     #[test]

@@ -10,7 +10,6 @@ use fencepost::{Call, Edit, Error, Failure, Reads, Record, Settings, Store, Tabl
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::Cell;
-use std::sync::{Arc, Mutex};
 
 const LEASES: &str = "Leases";
 
@@ -48,40 +47,25 @@ async fn transfer(client: &Client, call: &Call) -> Result<i64, Error<()>> {
     moved.await
 }
 
-/// A client that loses its first write and keeps it. Before its second write, `a-2` has only so much left. `changed`
-/// may change the answer to the second.
-fn client_that_is_refused_after_a_loss(
-    engine: &Engine,
-    left: i64,
-    changed: impl Fn(&str) -> String + Send + Sync + 'static,
-) -> (Client, Arc<Mutex<Vec<u8>>>) {
-    let first = Arc::<Mutex<Vec<u8>>>::default();
-    let noted = first.clone();
-    let client = client_whose(engine, move |engine, writes, operation, body| match writes {
-        _ if is_read(operation) => engine.answer(operation, body),
-        0 => {
-            *noted.lock().expect("no panic") = body.to_vec();
-            set_balance(engine, "a-2", left);
-            lost()
-        }
-        1 => {
-            let (status, answer) = engine.answer(operation, body);
-            (status, changed(&answer))
-        }
-        _ => engine.answer(operation, body),
-    });
-    (client, first)
-}
-
 fn operations(engine: &Engine) -> Vec<String> {
     engine.take_log().into_iter().map(|asked| asked.operation).collect()
 }
 
-/// The refusal tells only of another transaction at the row. The burn shows the row.
+/// The first write is lost, and the refusal tells only of another transaction at the row. The burn shows the row.
 #[tokio::test(start_paused = true)]
 async fn a_row_that_a_burn_has_shown_is_not_read_again() {
     let engine = with_accounts().await;
-    let (client, _) = client_that_is_refused_after_a_loss(&engine, 5, |answer| step_in_conflict(answer, 0));
+    let client = client_whose(&engine, |engine, writes, operation, body| match writes {
+        0 if !is_read(operation) => {
+            set_balance(engine, "a-2", 5);
+            lost()
+        }
+        1 if !is_read(operation) => {
+            let (status, answer) = engine.answer(operation, body);
+            (status, step_in_conflict(&answer, 0))
+        }
+        _ => engine.answer(operation, body),
+    });
     let moved = transfer(&client, &call()).await;
     assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]));
     let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
@@ -95,20 +79,16 @@ struct Open {
     balance: i64,
 }
 
-/// Another program gives `a-1` so many more values.
-fn enlarge(engine: &Engine, values: usize) {
-    let more = json!({":more": {"L": vec![json!({"NULL": true}); values]}});
-    accounts::change(engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET more = :more", &more);
-}
-
 /// Doubles both balances. `a-1` has so many more values. Before the first attempt arrives, another client raises the balance of
 /// `changed`. Returns the requests.
 async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn(&T) -> T) -> Vec<String> {
     let engine = with_accounts().await;
-    enlarge(&engine, values);
-    let client = client_after(&engine, move |engine| {
+    let more = json!({":more": {"L": vec![json!({"NULL": true}); values]}});
+    accounts::change(&engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET more = :more", &more);
+    let client = client_whose_first_write(&engine, move |engine, operation, body| {
         rival(engine, changed);
         engine.take_log();
+        engine.answer(operation, body)
     });
     let store = Store::new(&client).with_rng(chance(true));
     let accounts: Table<T> = store.table(TABLE);
@@ -136,14 +116,6 @@ async fn a_row_that_takes_much_memory_is_read_again_if_another_step_was_refused(
     assert_eq!(double_both("a-2", 50_000, double).await, twice, "it takes 3 MB");
     let double = |account: &Open| Open { balance: account.balance * 2 };
     assert_eq!(double_both("a-2", 150_000, double).await, twice, "a burn would need its values");
-}
-
-/// A client with an event, `meanwhile`, before its first write.
-fn client_after(engine: &Engine, meanwhile: impl Fn(&Engine) + Send + Sync + 'static) -> Client {
-    client_whose_first_write(engine, move |engine, operation, body| {
-        meanwhile(engine);
-        engine.answer(operation, body)
-    })
 }
 
 #[tokio::test(start_paused = true)]
@@ -197,23 +169,6 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     let again = &asked[2].body["RequestItems"][TABLE]["Keys"];
     assert_eq!(*again, json!([{"accountId": {"S": "a-2"}}]));
     assert_eq!(balances(&engine), [49, 49]);
-}
-
-#[tokio::test]
-async fn adds_alone_to_items_that_nobody_has_read_are_refused_before_anything_is_sent() {
-    let engine = with_accounts().await;
-    let store = Store::new(&engine.client());
-    let accounts = store.table::<Account>(TABLE);
-    let mut reads = Reads::new();
-    let items = ["a-1", "a-2"].map(|id| reads.later(id, &accounts, id));
-    let refused = store.transact_with_retry(reads, |attempt| {
-        attempt.edit(items[0], &Edit::add("balance", -10, 0..=1000))?;
-        attempt.edit(items[1], &Edit::add("balance", 10, 0..=1000))?;
-        Ok::<_, Error>(())
-    });
-    let refused = refused.await;
-    assert!(matches!(refused, Err(Error::Failed(Failure::InvalidTransaction { .. }))), "{refused:?}");
-    assert!(operations(&engine).is_empty());
 }
 
 /// A copy of the refused edit may still be applied, so the change is known only once the edit is burned.

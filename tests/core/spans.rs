@@ -1,8 +1,8 @@
 //! The span of each send: a subscriber sees the request, its reason and the proof in its answer.
 
 use super::accounts::{Account, TABLE, add_one, engine};
-use crate::harness::clients::{Way, client_by_script, client_that};
-use crate::harness::engine::Engine;
+use crate::harness::clients::{Way, client_that, client_whose, error, lost};
+use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Error, Key, Reads, Store, Table};
 use std::collections::BTreeMap;
@@ -96,10 +96,16 @@ async fn spans_of_a_deposit(engine: &Engine, client: &Client) -> Vec<String> {
 #[tokio::test(start_paused = true)]
 async fn a_resend_says_what_became_of_the_send_before_it() {
     let engine = engine();
-    let script = [(500, "InternalServerError", true), (400, "ThrottlingException", false)];
-    let spans = spans_of_a_deposit(&engine, &client_by_script(&engine, &script)).await;
+    let client = client_whose(&engine, |engine, writes, operation, body| match writes {
+        0 if !is_read(operation) => {
+            engine.answer(operation, body);
+            lost()
+        }
+        1 if !is_read(operation) => error(400, "ThrottlingException"),
+        _ => engine.answer(operation, body),
+    });
     assert_eq!(
-        spans,
+        spans_of_a_deposit(&engine, &client).await,
         [
             "GetItem Accounts 0 first read",
             "UpdateItem Accounts 1 first answer_lost",

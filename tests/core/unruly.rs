@@ -12,19 +12,14 @@ use fencepost::{Key, Store, Table};
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
-async fn account(table: &Table<Account>) -> Key {
-    let key = Key::from("a-1");
-    table.create(&key, &Account { balance: 1 }).await.expect("a free key");
-    key
-}
-
 /// `{}` means a missing item only in the answer to a read of one item. The answers to other reads name the requested
 /// rows, even missing ones.
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_does_not_speak_of_the_rows_that_were_asked_for_is_none() {
     let engine = engine();
     let direct: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    let key = account(&direct).await;
+    let key = Key::from("a-1");
+    direct.create(&key, &Account { balance: 1 }).await.expect("a free key");
     let asked = AtomicUsize::new(0);
     let client = client_whose(&engine, move |engine, _, operation, body| {
         let says_nothing = asked.fetch_add(1, SeqCst).is_multiple_of(2);

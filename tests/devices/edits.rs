@@ -77,8 +77,6 @@ async fn a_patch_leaves_the_merged_state_with_at_most_the_requests_of_a_change_b
     assert!(changed > 300 && in_one > 60, "{changed} {in_one}");
 }
 
-const HOP: Duration = Duration::from_millis(5);
-
 /// Callers of one device, each 5 ms away.
 struct Crowd {
     network: Arc<Network>,
@@ -93,18 +91,15 @@ impl Crowd {
         let create = Event::create().json(&json!({"state": state, "status": "online"}));
         World::on(&engine).send(&create).await.shows(201, 1);
         let network = network_that_breaks(&engine, Rates::default(), Broken::Nothing, Rng::with_seed(1));
-        network.hops(HOP);
+        network.hops(Duration::from_millis(5));
         engine.take_log();
         Crowd { network, begun: Instant::now() }
     }
 
-    fn process(&self) -> World {
-        World::over(&self.network, self.begun)
-    }
-
-    /// Sends these events at once. Returns the statuses, the requests per event and the time of the last answer.
-    async fn at_once(&self, process: &World, events: impl Iterator<Item = Event>) -> (Vec<i64>, f64, Duration) {
-        let begun = Instant::now();
+    /// Sends these events at once to one process. Returns the statuses, the requests per event and the time of the last
+    /// answer.
+    async fn at_once(&self, events: impl Iterator<Item = Event>) -> (Vec<i64>, f64, Duration) {
+        let (begun, process) = (Instant::now(), World::over(&self.network, self.begun));
         let statuses = join_all(events.map(async |event| process.send(&event).await.status)).await;
         let requests = u32::try_from(self.network.engine.take_log().len()).expect("few");
         let each = f64::from(requests) / f64::from(u32::try_from(statuses.len()).expect("few"));
@@ -119,50 +114,24 @@ fn set_member(member: usize, value: usize) -> Event {
 
 /// As many as adds: a read and a write each, and one more write for each window of 32 that passed.
 #[tokio::test(start_paused = true)]
-async fn a_hundred_callers_patch_one_device_at_once_in_less_than_three_requests_each() {
-    for is_same_member in [false, true] {
-        let crowd = Crowd::new().await;
-        let process = crowd.process();
-        let events = (0..100).map(|caller| set_member(if is_same_member { 0 } else { caller }, caller));
-        let (statuses, each, longest) = crowd.at_once(&process, events).await;
-        assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
-        assert!(each <= 2.8 && longest <= Duration::from_millis(150), "{each} {longest:?}");
-        let device = World::on(&crowd.network.engine).send(&Event::get()).await.shows(200, 101);
-        if !is_same_member {
-            assert!((0..100).all(|caller| device["state"][format!("m{caller}")] == caller), "{device}");
-        }
-    }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_hundred_callers_set_the_status_and_the_config_at_once_in_less_than_three_requests_each() {
-    let crowd = Crowd::new().await;
-    let process = crowd.process();
+async fn a_hundred_callers_change_one_device_at_once_in_less_than_three_requests_each() {
     let status = |caller: usize| if caller.is_multiple_of(2) { "offline" } else { "online" };
-    let events = (0..100).map(|caller| Event::set_status().json(&json!({"status": status(caller)})));
-    let (statuses, each, longest) = crowd.at_once(&process, events).await;
-    assert!(statuses.iter().all(|status| *status == 200), "{statuses:?}");
-    assert!(each <= 2.8 && longest <= Duration::from_millis(150), "{each} {longest:?}");
-
-    let crowd = Crowd::new().await;
-    let process = crowd.process();
-    let events = (0..100).map(|caller| Event::set_config().json(&json!({"of": caller})));
-    let (statuses, each, longest) = crowd.at_once(&process, events).await;
-    let applied = statuses.iter().filter(|status| **status == 200).count();
-    let refused = statuses.iter().filter(|status| **status == 409).count();
-    assert_eq!((applied, refused), (1, 99), "once in five minutes");
-    assert!(each <= 2.8 && longest <= Duration::from_millis(150), "{each} {longest:?}");
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_warm_patch_costs_one_request() {
-    let crowd = Crowd::new().await;
-    let process = crowd.process();
-    process.send(&set_member(0, 0)).await.shows(200, 2);
-    crowd.network.engine.take_log();
-    for turn in 1..10 {
-        let events = (0..10).map(|caller| set_member(caller, turn));
-        let (_, each, longest) = crowd.at_once(&process, events).await;
-        assert!(each <= 1.1 && longest == 2 * HOP, "{each} {longest:?}");
+    let events: [&dyn Fn(usize) -> Event; 4] = [
+        &|caller| set_member(caller, caller),
+        &|caller| set_member(0, caller),
+        &|caller| Event::set_status().json(&json!({"status": status(caller)})),
+        &|caller| Event::set_config().json(&json!({"of": caller})),
+    ];
+    for (number, event) in events.into_iter().enumerate() {
+        let crowd = Crowd::new().await;
+        let (mut statuses, each, longest) = crowd.at_once((0..100).map(event)).await;
+        statuses.sort_unstable();
+        // A config may change once in five minutes.
+        let expected: Vec<i64> = if number == 3 { [&[200][..], &[409; 99]].concat() } else { vec![200; 100] };
+        assert_eq!(statuses, expected, "{number}");
+        assert!(each <= 2.8 && longest <= Duration::from_millis(150), "{number}: {each} {longest:?}");
+        let device = World::on(&crowd.network.engine).send(&Event::get()).await.shown(200);
+        assert!(number > 1 || device["version"] == 101, "{device}");
+        assert!(number > 0 || (0..100).all(|caller| device["state"][format!("m{caller}")] == caller), "{device}");
     }
 }

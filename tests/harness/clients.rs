@@ -3,8 +3,6 @@
 use super::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use serde_json::{Value, json};
-use std::collections::VecDeque;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -80,25 +78,5 @@ pub fn client_without_answers(engine: &Engine, silent: Silent) -> Client {
     client_whose(engine, move |engine, _, operation, body| {
         let is_silent = silent == Silent::Always || operation != "GetItem";
         if is_silent { Reply::Never } else { engine.answer(operation, body).into() }
-    })
-}
-
-/// An answer to a write: its status, its code, and whether the write was applied before.
-pub type Line = (u16, &'static str, bool);
-
-/// A client with a script of answers to its writes. After the end of the script, the engine answers.
-pub fn client_by_script(engine: &Engine, script: &[Line]) -> Client {
-    let lines = Mutex::new(script.iter().copied().collect::<VecDeque<_>>());
-    client_whose(engine, move |engine, _, operation, body| {
-        let line = if is_read(operation) { None } else { lines.lock().expect("no panic").pop_front() };
-        match line {
-            None => engine.answer(operation, body),
-            Some((status, code, applied)) => {
-                if applied {
-                    engine.answer(operation, body);
-                }
-                error(status, code)
-            }
-        }
     })
 }

@@ -23,23 +23,19 @@ pub struct Clock {
 }
 
 impl Clock {
-    fn new(begins_at: u64) -> Self {
-        Clock { begins_at, runs_since: None, ahead: Arc::default(), tick: 0 }
-    }
-
     /// Stands still, unless it is set forward.
     pub fn standing(at: u64) -> Self {
-        Self::new(at)
+        Clock { begins_at: at, runs_since: None, ahead: Arc::default(), tick: 0 }
     }
 
     /// Goes on by a millisecond at each look: no two looks give the same time.
     pub fn ticking(at: u64) -> Self {
-        Clock { tick: 1, ..Self::new(at) }
+        Clock { tick: 1, ..Self::standing(at) }
     }
 
     /// Runs with tokio's time, which is to be paused, since this moment.
     pub fn running_since(since: Instant) -> Self {
-        Clock { runs_since: Some(since), ..Self::new(TEN_O_CLOCK) }
+        Clock { runs_since: Some(since), ..Self::standing(TEN_O_CLOCK) }
     }
 
     /// Milliseconds since 1970.

@@ -139,6 +139,25 @@ async fn duplicates_of_a_message_are_one_write() {
 }
 
 #[tokio::test]
+async fn a_batch_costs_one_write_for_each_address_and_no_read() {
+    let moments: Vec<_> = (0..10).map(|minute| format!("2026-03-07T10:{minute:02}:00Z")).collect();
+    for hosts in [1, 2, 5, 10] {
+        let world = World::new();
+        let ip = |number: usize| format!("192.0.2.{}", number % hosts);
+        for number in 0..hosts {
+            world.stands(&ip(number), "i-a", T1).await;
+        }
+        let tasks = moments.iter().enumerate().map(|(n, at)| (format!("m-{n}"), task(&ip(n), at, None)));
+        let batch = batch_of(&tasks.collect::<Vec<_>>());
+        for _ in 0..2 {
+            world.engine.take_log();
+            assert!(world.batch(&batch).await.is_empty());
+            assert_eq!(world.engine.take_counts(), (0, hosts), "{hosts} hosts");
+        }
+    }
+}
+
+#[tokio::test]
 async fn the_newest_task_of_an_address_is_the_one_that_is_written_wherever_it_stands() {
     let tasks = [(T1, Some("i-a")), (T2, Some("i-b")), (T2, Some("i-c")), (T2, None), (T1, None)];
     for first in 0..tasks.len() {

@@ -1,7 +1,6 @@
 //! Host mappings: `host-mapping` and `delete-mapping` on one engine, from the event to the row.
 
 mod batches;
-mod budgets;
 mod processes;
 mod routes;
 pub mod world;

@@ -36,6 +36,7 @@ const BODIES: &[(&str, &str, &str, &str)] = &[
     (CREATE_DEVICE, r#"{"state":{},"createdAt":1}"#, "unknown_field", "/createdAt"),
     (PATCH_STATE, r#"{"_purgeAt":null}"#, "reserved_name", "/_purgeAt"),
     (PATCH_STATE, r#"{"a":[{"":1}]}"#, "invalid_name", "/a/0/"),
+    (PATCH_STATE, r#"{"\u0024serde_json::private::Number":"5"}"#, "reserved_name", "/$serde_json::private::Number"),
     (PATCH_STATE, r#"{"n":{"m":1e126}}"#, "number_out_of_range", "/n/m"),
     (PATCH_STATE, r#"{"a":1,"b":{"c":1,"\u0063":2}}"#, "duplicate_name", "/b/c"),
     (ADJUST_DEVICE, r#"{"attribute":"a","by":{"$serde_json::private::Number":"1"}}"#, "invalid_type", "/by"),

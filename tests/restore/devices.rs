@@ -132,17 +132,3 @@ async fn a_key_lies_where_its_record_is_not_restored_to_the_same_second_as_its_i
     assert!(world.send(&brighter().key("after")).await.is_replay(), "it says that it was applied");
     assert_eq!(number(&row(&world.engine), "_version"), 1, "and it is not");
 }
-
-#[tokio::test]
-async fn a_deleted_device_stays_deleted_and_its_next_create_takes_the_place_of_the_tombstone() {
-    let world = lamp().await;
-    assert_eq!(world.send(&Event::delete().header("if-match", "*")).await.status, 204);
-    let moment = Moment::of(&world.engine);
-    world.send(&Event::create()).await.shows(201, 3);
-    moment.restore_all(&world.engine);
-    let restamped = restamp(&world.engine, DEVICES).await;
-    assert_eq!((restamped.live, restamped.tombstones), (0, 1));
-    let world = Lamps::on(&world.engine);
-    world.send(&Event::get()).await.says(404, "device_not_found");
-    world.send(&Event::create()).await.shows(201, 3);
-}

@@ -1,8 +1,8 @@
 //! Orders after a restore: their late copies, and their tags.
 
 use crate::harness::events::{Event, load};
-use crate::harness::functions::{Functions, ORDERS, PRODUCTS, Shop};
-use crate::harness::restore::{Moment, SentWrites, restamp, rows};
+use crate::harness::functions::{Functions, ORDERS, Shop};
+use crate::harness::restore::{Moment, SentWrites, rows};
 use crate::harness::world::World;
 use serde_json::json;
 
@@ -86,16 +86,4 @@ async fn a_repeated_order_from_before_the_moment_is_shown_with_the_new_tag_and_a
     assert_eq!(again.etag(), shown.etag(), "the order was not changed since, so its tag is the current one");
     assert!(!shop.send(&order().key("k-2")).await.is_replay(), "its order was gone");
     assert_eq!(stock(&shop).await, 6);
-}
-
-/// Tables restored to different seconds contradict each other. New incarnations do not repair this.
-#[tokio::test]
-async fn stock_that_is_restored_to_another_second_than_the_orders_is_sold_twice() {
-    let shop = shop().await;
-    let moment = Moment::of(&shop.engine);
-    shop.send(&order()).await.shown(201);
-    moment.restore(&shop.engine, &[PRODUCTS]);
-    restamp(&shop.engine, PRODUCTS).await;
-    let orders = rows(&shop.engine, ORDERS).len();
-    assert_eq!((orders, stock(&TestShop::on(&shop.engine)).await), (1, 10), "two mugs are ordered and in stock");
 }

@@ -35,13 +35,6 @@ const LOSSES: Rates = Rates {
     copied_last: 0,
 };
 
-async fn network(rates: Rates, seed: u64, stocks: &[(&str, i64)]) -> Arc<Network> {
-    println!("seed {seed}");
-    let engine = Engine::embedded(TABLES);
-    Shop::on(&engine).stock_up(stocks).await;
-    network_that_breaks(&engine, rates, Broken::Nothing, Rng::with_seed(seed))
-}
-
 /// Looks at these products and orders in one moment after each write, as long as it runs.
 async fn watch(network: &Network, products: &[String], orders: &[String], check: impl Fn(&[Value], &[Value])) {
     let mut seen = 0;
@@ -126,31 +119,30 @@ async fn buy_until_refused(shop: Shop, keys: Arc<Keys>) -> Vec<String> {
     }
 }
 
-async fn sell_90_to_20_clients(rates: Rates, seed: u64) {
-    let network = network(rates, seed, &[("mug", 90)]).await;
-    let keys: Vec<_> = (0..99).map(|key| format!("key-{key}")).collect();
-    let (product, orders) = (["mug".to_owned()], keys.iter().map(|key| order_id(key)).collect::<Vec<_>>());
-    let keys = Arc::new(Keys { free: Semaphore::new(keys.len()), keys: Mutex::new(keys) });
-    let (start, mut clients) = (Instant::now(), JoinSet::new());
-    for _ in 0..20 {
-        clients.spawn(buy_until_refused(Shop::over(&network, start), keys.clone()));
-    }
-    let bought = tokio::select! {
-        bought = clients.join_all() => bought.concat(),
-        () = watch(&network, &product, &orders, |products, orders| assert_constant(90, products, orders)) => vec![],
-    };
-    let distinct: BTreeSet<_> = bought.iter().collect();
-    assert_eq!((bought.len(), distinct.len()), (90, 90));
-    let (products, orders) = snapshot(&network.engine, &product, &orders);
-    assert_eq!((orders.len(), number(&products[0], "stock")), (90, 0));
-    assert_eq!(products[0]["status"]["S"], "out_of_stock");
-    assert_constant(90, &products, &orders);
-}
-
 #[tokio::test(start_paused = true)]
 async fn of_90_in_stock_20_clients_order_exactly_90_also_with_answers_lost_and_no_moment_shows_more_or_fewer() {
     for rates in [Rates::default(), LOSSES] {
-        sell_90_to_20_clients(rates, fastrand::u64(..)).await;
+        let (engine, seed) = (Engine::embedded(TABLES), fastrand::u64(..));
+        println!("seed {seed}");
+        Shop::on(&engine).stock_up(&[("mug", 90)]).await;
+        let network = network_that_breaks(&engine, rates, Broken::Nothing, Rng::with_seed(seed));
+        let keys: Vec<_> = (0..99).map(|key| format!("key-{key}")).collect();
+        let (product, orders) = (["mug".to_owned()], keys.iter().map(|key| order_id(key)).collect::<Vec<_>>());
+        let keys = Arc::new(Keys { free: Semaphore::new(keys.len()), keys: Mutex::new(keys) });
+        let (start, mut clients) = (Instant::now(), JoinSet::new());
+        for _ in 0..20 {
+            clients.spawn(buy_until_refused(Shop::over(&network, start), keys.clone()));
+        }
+        let bought = tokio::select! {
+            bought = clients.join_all() => bought.concat(),
+            () = watch(&network, &product, &orders, |products, orders| assert_constant(90, products, orders)) => vec![],
+        };
+        let distinct: BTreeSet<_> = bought.iter().collect();
+        assert_eq!((bought.len(), distinct.len()), (90, 90));
+        let (products, orders) = snapshot(&network.engine, &product, &orders);
+        assert_eq!((orders.len(), number(&products[0], "stock")), (90, 0));
+        assert_eq!(products[0]["status"]["S"], "out_of_stock");
+        assert_constant(90, &products, &orders);
     }
 }
 

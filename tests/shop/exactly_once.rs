@@ -55,26 +55,6 @@ impl Deed {
     }
 }
 
-/// By one function, and by ten new ones after every token is forgotten.
-#[tokio::test]
-async fn ten_times_one_after_another_is_once() {
-    for deed in Deed::ALL {
-        for is_forgotten in [false, true] {
-            let engine = Engine::with_tables(TABLES);
-            let event = deed.prepare(&engine).await;
-            let (mut shop, mut answers) = (Shop::on(&engine), Vec::new());
-            for _ in 0..10 {
-                answers.push(shop.send(&event).await);
-                if is_forgotten {
-                    engine.forget_tokens();
-                    shop = Shop::on(&engine);
-                }
-            }
-            deed.assert_once(&engine, &answers);
-        }
-    }
-}
-
 /// Ten clients at once on a network with these faults, each until it has an answer; then one more, late.
 async fn ten_at_once(deed: Deed, rates: Rates, seed: u64) {
     println!("{deed:?}, seed {seed}");

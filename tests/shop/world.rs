@@ -34,24 +34,19 @@ impl Shop {
 
     /// Stock and status as they are shown.
     pub async fn stock(&self, id: &str) -> (i64, String) {
-        let product = self.send(&of_product(load("inventory-get"), id)).await.shown(200);
+        let product = self.send(&load("inventory-get").of("productId", id)).await.shown(200);
         (product["stock"].as_i64().expect("a number"), product["status"].as_str().expect("a status").to_owned())
     }
 }
 
-/// The same for another product.
-pub fn of_product(event: Event, id: &str) -> Event {
-    event.of("productId", id)
-}
-
 /// Creates a product.
 pub fn product(id: &str, body: &Value) -> Event {
-    of_product(load("inventory-create"), id).json(body)
+    load("inventory-create").of("productId", id).json(body)
 }
 
 /// Adjusts a product, without a key.
 pub fn adjustment(id: &str, by: i64) -> Event {
-    of_product(load("inventory-adjust"), id).json(&json!({"by": by}))
+    load("inventory-adjust").of("productId", id).json(&json!({"by": by}))
 }
 
 pub fn shown_order(id: &str) -> Event {

@@ -223,15 +223,6 @@ async fn a_message_whose_delete_fails_comes_again_and_counts_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_is_found_out_by_the_same_delivery() {
-    let (world, consumer) = world_with_account().await;
-    world.send("m-1", &payment_of("p-1", 5));
-    world.lose("TransactWriteItems", 1);
-    one_batch(&consumer).await;
-    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_message_whose_outcome_is_unknown_is_left_and_the_next_delivery_finds_out() {
     let (world, consumer) = world_with_account().await;
     world.send("m-1", &payment_of("p-1", 5));
@@ -245,7 +236,7 @@ async fn a_message_whose_outcome_is_unknown_is_left_and_the_next_delivery_finds_
 }
 
 #[tokio::test(start_paused = true)]
-async fn poison_is_left_for_the_dead_letter_queue_and_the_rest_of_the_batch_is_applied() {
+async fn poison_is_left_for_the_dead_letter_queue_and_the_rest_of_the_batch_is_applied_once() {
     let (world, consumer) = world_with_account().await;
     let before = "2026-03-07T09:00:00.000Z";
     for (id, body) in [
@@ -257,6 +248,7 @@ async fn poison_is_left_for_the_dead_letter_queue_and_the_rest_of_the_batch_is_a
         ("too-much", payment_of("p-5", u64::MAX)),
         ("too-old", payment("p-6", "a-1", 5, "2026-03-06T09:59:59.999Z")),
         ("good", payment_of("p-1", 5)),
+        ("sent-twice", payment_of("p-1", 5)),
         ("just-in-time", payment("p-7", "a-1", 2, "2026-03-06T10:00:00.000Z")),
     ] {
         world.send(id, &body);
@@ -270,16 +262,6 @@ async fn poison_is_left_for_the_dead_letter_queue_and_the_rest_of_the_batch_is_a
     one_batch(&consumer).await;
     assert_eq!(world.left(), [&poison[..], &["reused"]].concat());
     assert_eq!(balance(&consumer.accounts).await, 107);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_payment_that_its_producer_sends_twice_counts_once() {
-    let (world, consumer) = world_with_account().await;
-    for id in ["m-1", "m-2", "m-3"] {
-        world.send(id, &payment_of("p-1", 5));
-    }
-    one_batch(&consumer).await;
-    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
 }
 
 #[tokio::test(start_paused = true)]

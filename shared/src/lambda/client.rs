@@ -48,15 +48,3 @@ fn variable(name: &str) -> Option<String> {
 fn is_true(name: &str) -> Option<bool> {
     variable(name).map(|value| value.eq_ignore_ascii_case("true"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn its_requests_name_this_crate() {
-        let client = client_from_env();
-        let named: Vec<_> = client.config().framework_metadata().iter().map(|framework| framework.name()).collect();
-        assert_eq!(named, ["fencepost"]);
-    }
-}

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests {
     use fencepost::lease::LeaseTerms;
-    use fencepost::{Edit, Error, Failure, IdempotencyError, Record, Source, Store, Table, Timestamp, UpdateError, VersionError};
+    use fencepost::{Edit, Record, Store, Table, Timestamp};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
 
@@ -68,26 +68,5 @@ mod tests {
         leases.while_held("k", "me", LeaseTerms::default(), |_| async {}).await?;
         let _: Timestamp = "2026-03-07T10:00:00.000Z".parse()?;
         Ok(())
-    }
-
-    #[test]
-    fn every_error_says_what_happened_and_is_an_error_of_the_standard_library() {
-        fn sentence<E: std::error::Error + Send + Sync + 'static>(error: E) -> String {
-            Source::from(error).to_string()
-        }
-        let failure = || Failure::Contention { attempts: 3 };
-        for said in [
-            sentence(failure()),
-            sentence(Error::<String>::Failed(failure())),
-            sentence(UpdateError::<String>::Failed(failure())),
-            sentence(VersionError::<Account, String>::Failed(failure())),
-            sentence(IdempotencyError::<String>::Failed(failure())),
-        ] {
-            assert!(said.starts_with("nothing was applied: 3 attempts"), "{said}");
-        }
-        let too_long = LeaseTerms::new(Duration::from_hours(25)).expect_err("more than a day");
-        assert!(sentence(too_long).contains("24 h"));
-        let no_time = "yesterday".parse::<Timestamp>().expect_err("no timestamp");
-        assert!(sentence(no_time).contains("2026-03-07"));
     }
 }
