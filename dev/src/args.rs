@@ -36,7 +36,7 @@ pub enum Instead {
 #[derive(clap::Args, Clone, Debug)]
 pub struct Engine {
     /// Where the embedded DynamoDB answers
-    #[arg(long = "dynamodb-port", value_name = "N", default_value_t = 8000, value_parser = value_parser!(u16).range(1..))]
+    #[arg(id = "dynamodb-port", long, value_name = "N", default_value_t = 8000, value_parser = value_parser!(u16).range(1..))]
     pub port: u16,
     /// Keep the tables in DIR from run to run (default: in memory, gone at the end)
     #[arg(long, value_name = "DIR")]
@@ -54,7 +54,7 @@ pub struct Engine {
     /// sent. Temporary credentials are good until they expire: then start this again. `cargo dev` is compiled without
     /// TLS. For https, use `cargo run -p dev --features tls --`
     #[arg(long, value_name = "URL", value_parser = address)]
-    #[arg(conflicts_with_all = ["port", "data", "containers", "item_write_units"])]
+    #[arg(conflicts_with_all = ["dynamodb-port", "data", "containers", "item_write_units"])]
     pub endpoint: Option<String>,
 }
 

@@ -3,7 +3,7 @@
 use fencepost_core::AttributeValue;
 use fencepost_core::format::item::{Attributes, size_of_attributes};
 use fencepost_core::format::row::Row;
-use fencepost_core::{Trace, Version, WriteId};
+use fencepost_core::{ItemVersion, Trace, WriteId};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -51,13 +51,14 @@ impl RowCache {
     }
 
     /// Remembers a row, unless a later version of it was seen already. Keeps its attributes only if `with_item`. `made` is the
-    /// version that a change of this client has made.
-    pub(crate) fn insert(&self, table: &str, key: &Attributes, row: &Row, with_item: bool, made: Option<Version>) {
+    /// state that a change of this client has made, of this row or of one that was there before.
+    pub(crate) fn insert(&self, table: &str, key: &Attributes, row: &Row, with_item: bool, made: Option<ItemVersion>) {
         let address = address(table, key);
         let mut generations = self.generations();
         let before = generations.iter_mut().find_map(|generation| generation.get_mut(&address));
         let crowd = before.as_ref().map(|before| before.crowd.clone()).unwrap_or_default();
         let mut memory = row.memory.clone();
+        let made = made.filter(|made| made.incarnation == row.at.incarnation).map(|made| made.version);
         if let Some(before) = before.filter(|before| before.row.at.incarnation == row.at.incarnation) {
             if before.row.at.version > row.at.version {
                 made.into_iter().for_each(|made| Arc::make_mut(&mut before.row).memory.answered(made));
@@ -165,6 +166,7 @@ fn address(table: &str, key: &Attributes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use fencepost_core::Keeps;
     use fencepost_core::format::layout::Layout;
     use fencepost_core::format::row;
 
@@ -262,6 +264,31 @@ mod tests {
         for with_item in [false, true, false] {
             rows.insert("T", &key(1), &row_at(1, 1), with_item, None);
             assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.attributes.is_empty()), Some(with_item));
+        }
+    }
+
+    #[test]
+    fn a_row_keeps_which_of_its_writes_were_answered_and_another_row_does_not() {
+        const KEEPS: Keeps = Keeps { remembered: 128, window: 1 };
+        let rows = RowCache::default();
+        let made = |by, version| Some(row_at(version, by).at);
+        let removed = || {
+            let row = rows.get("T", &key(1)).expect("it was seen");
+            let seen = fencepost_core::Version::new(1000).expect("small");
+            row.memory.prunable(seen, KEEPS, WriteId::from_random(9), 0).len()
+        };
+        // Each of these rows remembers the write that made its first version.
+        for (row, made, expected) in [
+            (row_at(5, 1), None, 0),
+            (row_at(6, 1), made(2, 1), 0),
+            (row_at(7, 1), made(1, 3), 0),
+            (row_at(4, 1), made(1, 1), 1),
+            (row_at(8, 1), None, 1),
+            (row_at(9, 2), made(1, 1), 0),
+            (row_at(9, 2), made(2, 1), 1),
+        ] {
+            rows.insert("T", &key(1), &row, false, made);
+            assert_eq!(removed(), expected, "{:?}", row.at);
         }
     }
 

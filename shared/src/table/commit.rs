@@ -11,7 +11,7 @@ use fencepost_core::condition::Commit;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::Row;
 use fencepost_core::plan::{Prepared, Write};
-use fencepost_core::{ItemVersion, Role, Version, Versioned};
+use fencepost_core::{ItemVersion, Role, Versioned};
 
 /// What a change of one item tells without a write.
 pub(super) type Told<T, E> = Result<Versioned<T>, E>;
@@ -32,7 +32,7 @@ impl RawTable {
         &self,
         attempt: &Attempt,
         shown: Option<Row>,
-        made: Version,
+        made: ItemVersion,
         call: &Call,
     ) -> Result<Option<Row>, Failure> {
         let key = &attempt.rows[0].address.key;
@@ -49,8 +49,8 @@ impl RawTable {
     }
 
     /// Keeps the state of a row, with its item if this table remembers items. A warm edit starts from it. `made` is the
-    /// version that a change of this client has made.
-    pub(super) fn keep_seen(&self, key: &Attributes, row: Option<&Row>, made: Option<Version>) {
+    /// state that a change of this client has made.
+    pub(super) fn keep_seen(&self, key: &Attributes, row: Option<&Row>, made: Option<ItemVersion>) {
         if let Some(row) = row.filter(|_| !self.layout.demands_values()) {
             self.sender().row_cache.insert(&self.name, key, row, self.remembers_items, made);
         }
@@ -99,7 +99,7 @@ impl<T: Record> Table<T> {
     /// The same, after the table has remembered the row.
     pub(super) fn committed<W>(&self, attempt: &Attempt, applied: Applied<W>) -> Result<(W, ItemVersion), Failure> {
         let (answer, at, row) = Self::applied(applied)?;
-        self.raw.saw(&attempt.rows[0].address.key, row.as_ref(), Some(at.version));
+        self.raw.saw(&attempt.rows[0].address.key, row.as_ref(), Some(at));
         Ok((answer, at))
     }
 

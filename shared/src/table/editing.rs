@@ -110,7 +110,7 @@ impl<T: Record> Table<T> {
             Done::Applied(applied) => applied,
         };
         let ((), at, row) = Self::applied(applied)?;
-        let row = self.raw.row_after_edit(&attempt, row, at.version, call).await?;
+        let row = self.raw.row_after_edit(&attempt, row, at, call).await?;
         Ok(Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) })
     }
 
@@ -161,11 +161,11 @@ impl<T: Record> Table<T> {
         };
         let (value, at, row) = Self::applied(applied)?;
         if let Some(value) = value {
-            self.raw.saw(&attempt.rows[0].address.key, row.as_ref(), Some(at.version));
+            self.raw.saw(&attempt.rows[0].address.key, row.as_ref(), Some(at));
             return Ok(Versioned { value, at });
         }
         // It was the edit. The row shows its result.
-        let row = self.raw.row_after_edit(&attempt, row, at.version, call).await?;
+        let row = self.raw.row_after_edit(&attempt, row, at, call).await?;
         let item = row.as_ref().map(Self::decode).transpose().map_err(|_| Failure::OutcomeUnknown {
             source: "the edit was applied, and its item cannot be read".into(),
         })?;

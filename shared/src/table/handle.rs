@@ -13,7 +13,7 @@ use fencepost_core::format::item::{Attributes, Diff};
 use fencepost_core::format::layout::Layout;
 use fencepost_core::format::row::{self, Row};
 use fencepost_core::format::value::{settle_all, undeclared};
-use fencepost_core::{Version, Versioned};
+use fencepost_core::{ItemVersion, Versioned};
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -204,9 +204,9 @@ impl RawTable {
         Ok(row)
     }
 
-    /// Remembers the row seen at this key, or its absence, if this table remembers items. `made` is the version that a change
-    /// of this client has made.
-    pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>, made: Option<Version>) {
+    /// Remembers the row seen at this key, or its absence, if this table remembers items. `made` is the state that a change of
+    /// this client has made.
+    pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>, made: Option<ItemVersion>) {
         match row {
             _ if !self.remembers_items || self.layout.demands_values() => {}
             Some(row) => self.sender().row_cache.insert(&self.name, key, row, true, made),
