@@ -10,7 +10,7 @@ use fastrand::Rng;
 use fencepost::lww::{self, LwwRecord, Registration};
 use fencepost::testing::{self, AsKind, LeaseTimes, LeaseWrite, RowWrite, Writer, lease_request, newest_request};
 use fencepost::{Attributes, Edit, Failure, Key, Record, Settings};
-use fencepost_core::{Base, Incarnation, ItemVersion, Keeps, Line, Trace, WriteId};
+use fencepost_core::{Base, Incarnation, ItemVersion, Line, Trace, WriteId};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
 use models::front::{self, LEASE_RETENTION, bits};
@@ -22,7 +22,6 @@ use std::time::{Duration, UNIX_EPOCH};
 const TABLE: &str = "Things";
 const R: u64 = 3;
 const W: u64 = 2;
-const KEEPS: Keeps = Keeps { remembered: R, window: W };
 
 #[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
 #[record(key = "id", settings = Settings::own().remembered_writes(R).edit_window(W))]
@@ -142,7 +141,7 @@ fn any_write<'a>(
     };
     let ItemVersion { version, incarnation } = row.at;
     let at = |window| Base::Row { version, window, incarnation };
-    let prunable = |burns| row.memory().expect("a memory").prunable(version, KEEPS, by, burns);
+    let prunable = |burns| row.memory().expect("a memory").prunable(version, R, by, burns);
     let pruned = |write: Write| Write { forgets: prunable(write.burns.len()), ..write };
     let burning = |write: Write| Write { burns: burns.to_vec(), ..write };
     match chance.u8(0..10) {
@@ -168,7 +167,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
         let seen = seen.as_ref().and_then(Stored::item);
         let by = bits(if chance.u8(0..3) == 0 { chance.u64(1..=step) } else { step });
         let old =
-            seen.map(|row| row.memory().expect("a memory").prunable(row.at.version, KEEPS, by, 2)).unwrap_or_default();
+            seen.map(|row| row.memory().expect("a memory").prunable(row.at.version, R, by, 2)).unwrap_or_default();
         if old.contains(&by) {
             continue; // A change whose id the row remembers sends nothing more.
         }

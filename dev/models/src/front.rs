@@ -5,7 +5,7 @@ use crate::state::{Applied, End, Held, Kind, Known, Run, Said, Scene, World};
 use crate::table::{Does, LeaseRow, OrderKey, Row, Stored, Write, version};
 use fencepost_core::lease::{AfterAcquire, StoredLease, judge_acquire, judge_renewal};
 use fencepost_core::{
-    Base, ItemVersion, Keeps, Line, Plan, Role, SentWrite, Step, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
+    Base, ItemVersion, Line, Plan, Role, SentWrite, Step, Verdict, WriteId, anchors_of, epoch_seconds, is_soon,
 };
 use std::time::{Duration, SystemTime};
 
@@ -137,16 +137,15 @@ impl Scene {
         let mut burns = run.change.attempts().ids_to_burn(row, incarnation);
         burns.retain(|burned| *burned != id);
         let forgets = seen
-            .and_then(|row| Some(row.memory()?.prunable(row.at.version, self.keeps(), id, burns.len())))
+            .and_then(|row| Some(row.memory()?.prunable(row.at.version, self.remembered(), id, burns.len())))
             .unwrap_or_default();
         let demands = seen.filter(|_| self.rules.versions_may_repeat).map(|row| row.stock);
         Write { row, on: Some(on), id: Some(id), does, fence: None, forgets, burns, demands }
     }
 
     /// How many commits a row keeps an id.
-    pub fn keeps(&self) -> Keeps {
-        let lacks = |rule| u64::from(self.lacks(rule));
-        Keeps { remembered: self.rules.remembered - lacks("prune-late"), window: self.window - lacks("answered-early") }
+    pub fn remembered(&self) -> u64 {
+        self.rules.remembered - u64::from(self.lacks("prune-late"))
     }
 
     fn set(&self, run: &Run, place: usize, row: &Row, stock: i8) -> Write {

@@ -560,10 +560,10 @@ impl Scene {
                 let mut memory = row.memory().unwrap_or_default();
                 for caller in &world.callers {
                     if let Some(End::Applied(Applied { at: Some(at), .. })) = &caller.end {
-                        memory.answered(at.version);
+                        memory.answered(at.version, self.window - u64::from(self.lacks("answered-early")));
                     }
                 }
-                let forgets = memory.prunable(row.at.version, self.keeps(), id, 0);
+                let forgets = memory.prunable(row.at.version, self.remembered(), id, 0);
                 let does = Does::Set(row.stock + 1);
                 let write = Write {
                     row: place,

@@ -55,7 +55,7 @@ pub use format::names::Names;
 pub use format::number::Number;
 pub use format::{AttributeValue, InvalidValue};
 pub use judge::{Base, SeenRow, SentWrite, TableRules, Verdict, is_fenced, judge};
-pub use memory::{Keeps, Memory, Trace, UNSEEN_IDS, WriteId};
+pub use memory::{Memory, Trace, UNSEEN_IDS, WriteId};
 pub use policy::{Line, MIN_SEND_TIME, RetryPolicy, fraction};
 pub use refusal::{Reason, Role, Seen, Step, is_lost, judge_after_loss, judge_cancellation, judge_steps};
 pub use settle::{

@@ -91,8 +91,8 @@ pub struct Memory(BTreeMap<WriteId, Kept>);
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Kept {
     trace: Trace,
-    /// Whether the writer of this client was answered. The row does not say so.
-    is_answered: bool,
+    /// The window of the write, if it is one of this client that was answered. The row does not say so.
+    answered: Option<u64>,
 }
 
 impl Memory {
@@ -102,16 +102,17 @@ impl Memory {
         self.0.get(&id).map(|kept| kept.trace)
     }
 
-    /// Notes that the write that made this version was answered. Nobody will ask for its id.
-    pub fn answered(&mut self, made: Version) {
+    /// Notes that the write that made this version was answered. Nobody will ask for its id. Copies of it are applied within
+    /// `window` versions.
+    pub fn answered(&mut self, made: Version, window: u64) {
         let made = |kept: &&mut Kept| matches!(kept.trace, Trace::Applied(before) if before.next() == made);
-        self.0.values_mut().filter(made).for_each(|kept| kept.is_answered = true);
+        self.0.values_mut().filter(made).for_each(|kept| kept.answered = Some(window));
     }
 
     /// Takes over which writes were answered from another memory of the same row.
     pub fn answered_as(&mut self, other: &Memory) {
         for (id, kept) in &mut self.0 {
-            kept.is_answered |= other.0.get(id).is_some_and(|kept| kept.is_answered);
+            kept.answered = kept.answered.or_else(|| other.0.get(id)?.answered);
         }
     }
 
@@ -131,18 +132,18 @@ impl Memory {
     ///    adds, or half of many. So the id of a write whose answer was lost stays longer on a busy row, whose writers remove
     ///    their own. Writers with the same memory in view begin at different ids.
     #[must_use]
-    pub fn prunable(&self, seen: Version, keeps: Keeps, by: WriteId, burned: usize) -> Vec<WriteId> {
+    pub fn prunable(&self, seen: Version, remembered: u64, by: WriteId, burned: usize) -> Vec<WriteId> {
         let is_past = |kept: &Kept, versions: u64| kept.trace.version().get() + versions <= seen.get() + 1;
         let (mut removed, mut old) = (Vec::new(), Vec::new());
         for (id, kept) in &self.0 {
-            if kept.is_answered && is_past(kept, keeps.window) && removed.len() < MOST_PRUNED {
+            if kept.answered.is_some_and(|window| is_past(kept, window)) && removed.len() < MOST_PRUNED {
                 removed.push(*id);
-            } else if is_past(kept, keeps.remembered) {
+            } else if is_past(kept, remembered) {
                 old.push(*id);
             }
         }
-        let spare = if self.0.values().any(|kept| kept.is_answered) { SPARE } else { 0 };
-        let most = usize::try_from(keeps.remembered).unwrap_or(usize::MAX).saturating_add(spare + removed.len());
+        let spare = if self.0.values().any(|kept| kept.answered.is_some()) { SPARE } else { 0 };
+        let most = usize::try_from(remembered).unwrap_or(usize::MAX).saturating_add(spare + removed.len());
         let beyond = (self.count() + 1 + burned).saturating_sub(most);
         let first = old.partition_point(|id| *id < by);
         let half = MOST_PRUNED.min(old.len() / 2);
@@ -152,18 +153,9 @@ impl Memory {
     }
 }
 
-/// How many commits a row keeps an id.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Keeps {
-    /// R: so many, whatever became of its writer.
-    pub remembered: u64,
-    /// W: so many if its writer was answered.
-    pub window: u64,
-}
-
 impl FromIterator<(WriteId, Trace)> for Memory {
     fn from_iter<I: IntoIterator<Item = (WriteId, Trace)>>(traces: I) -> Self {
-        Memory(traces.into_iter().map(|(id, trace)| (id, Kept { trace, is_answered: false })).collect())
+        Memory(traces.into_iter().map(|(id, trace)| (id, Kept { trace, answered: None })).collect())
     }
 }
 
@@ -190,15 +182,12 @@ mod tests {
         }
     }
 
-    /// A row that may have only one id.
-    const FULL: Keeps = Keeps { remembered: 1, window: 1 };
-
     #[test]
     fn an_id_is_removed_from_version_c_plus_r_on_and_never_earlier() {
         let memory: Memory =
             [(id(1), Trace::Applied(version(10))), (id(2), Trace::Burned(version(11)))].into_iter().collect();
         assert_eq!((memory.count(), Memory::default().count()), (2, 0));
-        let pruned = |seen, remembered| memory.prunable(version(seen), Keeps { remembered, ..FULL }, id(9), 0);
+        let pruned = |seen, remembered| memory.prunable(version(seen), remembered, id(9), 0);
         assert_eq!([pruned(10, 2), pruned(11, 2), pruned(12, 2)], [vec![], vec![id(1)], vec![id(1)]]);
         assert_eq!([pruned(9, 1), pruned(10, 1), pruned(11, 1)], [vec![], vec![id(1)], vec![id(1), id(2)]]);
         assert_eq!([2, 3, 16].map(|remembered| pruned(100, remembered).len()), [1, 0, 0], "it has room");
@@ -209,10 +198,9 @@ mod tests {
         let traces = (1..=5).map(|n| (id(n), Trace::Applied(version(n))));
         let mut memory: Memory = traces.chain([(id(9), Trace::Burned(version(1)))]).collect();
         for made in [2, 3, 4, 7] {
-            memory.answered(version(made));
+            memory.answered(version(made), 8);
         }
-        let keeps = Keeps { remembered: 16, window: 8 };
-        let pruned = |memory: &Memory, seen| memory.prunable(version(seen), keeps, id(0), 0);
+        let pruned = |memory: &Memory, seen| memory.prunable(version(seen), 16, id(0), 0);
         assert_eq!(pruned(&memory, 7), []);
         assert_eq!([8, 9, 10, 99].map(|seen| pruned(&memory, seen).len()), [1, 2, 3, 3], "1, 2 and 3");
         assert_eq!(pruned(&memory, 8), [id(1)]);
@@ -221,21 +209,22 @@ mod tests {
         later.answered_as(&memory);
         assert_eq!(pruned(&later, 99), [id(3)]);
         let mut many: Memory = (1..=40).map(|n| (id(n), Trace::Applied(version(n)))).collect();
-        (2..=41).for_each(|made| many.answered(version(made)));
-        assert_eq!(pruned(&many, 99).len(), MOST_PRUNED);
+        (2..=41).for_each(|made| many.answered(version(made), made % 2 * 60));
+        assert_eq!(pruned(&many, 41).len(), 20, "each has a window of its own");
+        assert_eq!(pruned(&many, 199).len(), MOST_PRUNED);
     }
 
     #[test]
     fn writers_that_saw_the_same_memory_begin_at_different_ids() {
         let memory: Memory = (0..8).map(|n| (id(n * 10), Trace::Applied(version(n + 1)))).collect();
-        let pruned = |by| memory.prunable(version(100), FULL, id(by), 0);
+        let pruned = |by| memory.prunable(version(100), 1, id(by), 0);
         assert_eq!(pruned(0), [0, 10, 20, 30].map(id));
         assert_eq!(pruned(55), [60, 70, 0, 10].map(id));
         assert_eq!(pruned(1000), [0, 10, 20, 30].map(id));
-        let removed = |burned| memory.prunable(version(100), FULL, id(0), burned).len();
+        let removed = |burned| memory.prunable(version(100), 1, id(0), burned).len();
         assert_eq!([0, 3, 4, 6, 20].map(removed), [4, 4, 5, 7, 8], "a write that burns removes as many as it adds");
         let of = |count: u64| (0..count).map(|n| (id(n), Trace::Applied(version(1)))).collect::<Memory>();
-        let removed = |count| of(count).prunable(version(100), FULL, id(0), 0).len();
+        let removed = |count| of(count).prunable(version(100), 1, id(0), 0).len();
         assert_eq!([3, 9, 20, 64, 1000].map(removed), [3, 4, 10, 32, 32], "half of many");
     }
 }

@@ -135,7 +135,7 @@ pub fn check_room(layout: &Layout, at: ItemVersion) -> Result<(), Unwritable> {
 }
 
 pub fn prunable(layout: &Layout, row: &Row, id: WriteId, burn: &[WriteId]) -> Vec<WriteId> {
-    row.memory.prunable(row.at.version, layout.keeps(), id, burn.len())
+    row.memory.prunable(row.at.version, layout.remembered, id, burn.len())
 }
 
 fn create(

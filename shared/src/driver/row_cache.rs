@@ -3,7 +3,7 @@
 use fencepost_core::AttributeValue;
 use fencepost_core::format::item::{Attributes, size_of_attributes};
 use fencepost_core::format::row::Row;
-use fencepost_core::{ItemVersion, Trace, WriteId};
+use fencepost_core::{ItemVersion, Memory, Trace, WriteId};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -51,22 +51,32 @@ impl RowCache {
     }
 
     /// Remembers a row, unless a later version of it was seen already. Keeps its attributes only if `with_item`. `made` is the
-    /// state that a change of this client has made, of this row or of one that was there before.
-    pub(crate) fn insert(&self, table: &str, key: &Attributes, row: &Row, with_item: bool, made: Option<ItemVersion>) {
+    /// state that a change of this client has made, of this row or of one that was there before, with the longest window of
+    /// its table.
+    pub(crate) fn insert(
+        &self,
+        table: &str,
+        key: &Attributes,
+        row: &Row,
+        with_item: bool,
+        made: Option<(ItemVersion, u64)>,
+    ) {
         let address = address(table, key);
         let mut generations = self.generations();
         let before = generations.iter_mut().find_map(|generation| generation.get_mut(&address));
         let crowd = before.as_ref().map(|before| before.crowd.clone()).unwrap_or_default();
         let mut memory = row.memory.clone();
-        let made = made.filter(|made| made.incarnation == row.at.incarnation).map(|made| made.version);
+        let made = made.filter(|(made, _)| made.incarnation == row.at.incarnation);
+        let note =
+            |memory: &mut Memory| made.into_iter().for_each(|(made, window)| memory.answered(made.version, window));
         if let Some(before) = before.filter(|before| before.row.at.incarnation == row.at.incarnation) {
             if before.row.at.version > row.at.version {
-                made.into_iter().for_each(|made| Arc::make_mut(&mut before.row).memory.answered(made));
+                note(&mut Arc::make_mut(&mut before.row).memory);
                 return;
             }
             memory.answered_as(&before.row.memory);
         }
-        made.into_iter().for_each(|made| memory.answered(made));
+        note(&mut memory);
         let is_kept = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
         let attributes = if is_kept { row.attributes.clone() } else { Attributes::new() };
         let row = Row { attributes, memory, ..*row };
@@ -114,7 +124,7 @@ fn heap_of_rows(generation: &Generation) -> usize {
 /// high side: its entry in a map of which half may be empty, the row, its crowd, and one node of a B-tree of 11 places.
 const HEAP_OF_ROW: usize = 1024;
 /// The heap of an id in the memory of a row. A node of a B-tree has 11 places, of which at least 5 are taken.
-const HEAP_OF_ID: usize = size_of::<[(WriteId, Trace, bool); 11]>().div_ceil(5);
+const HEAP_OF_ID: usize = size_of::<[(WriteId, Trace, Option<u64>); 11]>().div_ceil(5);
 const _: () = assert!(2 * size_of::<(String, LastSeen)>() + size_of::<Row>() + 6 * HEAP_OF_ID + 128 <= HEAP_OF_ROW);
 
 fn heap_of_row(address: &str, row: &Row) -> usize {
@@ -166,7 +176,6 @@ fn address(table: &str, key: &Attributes) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use fencepost_core::Keeps;
     use fencepost_core::format::layout::Layout;
     use fencepost_core::format::row;
 
@@ -269,13 +278,12 @@ mod tests {
 
     #[test]
     fn a_row_keeps_which_of_its_writes_were_answered_and_another_row_does_not() {
-        const KEEPS: Keeps = Keeps { remembered: 128, window: 1 };
         let rows = RowCache::default();
-        let made = |by, version| Some(row_at(version, by).at);
+        let made = |by, version| Some((row_at(version, by).at, 1));
         let removed = || {
             let row = rows.get("T", &key(1)).expect("it was seen");
             let seen = fencepost_core::Version::new(1000).expect("small");
-            row.memory.prunable(seen, KEEPS, WriteId::from_random(9), 0).len()
+            row.memory.prunable(seen, 128, WriteId::from_random(9), 0).len()
         };
         // Each of these rows remembers the write that made its first version.
         for (row, made, expected) in [

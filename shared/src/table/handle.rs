@@ -209,7 +209,9 @@ impl RawTable {
     pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>, made: Option<ItemVersion>) {
         match row {
             _ if !self.remembers_items || self.layout.demands_values() => {}
-            Some(row) => self.sender().row_cache.insert(&self.name, key, row, true, made),
+            Some(row) => {
+                self.sender().row_cache.insert(&self.name, key, row, true, made.map(|at| (at, self.layout.window)))
+            }
             None => self.sender().row_cache.remove(&self.name, key),
         }
     }

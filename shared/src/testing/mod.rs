@@ -31,7 +31,7 @@ pub use fencepost_core::Role;
 pub use fencepost_core::condition::LeaseTimes;
 pub use fencepost_core::format::AsKind;
 pub use fencepost_core::{Base, SeenRow, SentWrite, TableRules, Verdict, judge};
-pub use fencepost_core::{Keeps, Trace, WriteId};
+pub use fencepost_core::{Trace, WriteId};
 
 /// Adds, and changes the item by the decision instead if the item refuses the add, as the routes of `http` do.
 ///

@@ -6,8 +6,8 @@
 use crate::input::Input;
 use fencepost::maintenance::{Kind, explain};
 use fencepost::testing::{
-    AsKind, Base, Keeps, ReadRow, SentWrite, TableRules, Trace, Verdict, WriteId, advanced_row, first_row, judge,
-    read_lease, read_mapping, read_row, seen_row,
+    AsKind, Base, ReadRow, SentWrite, TableRules, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease,
+    read_mapping, read_row, seen_row,
 };
 use fencepost::{AttributeValue, Attributes, Failure, Names, Record, Settings, Timestamp};
 use functions::mapping::Mapping;
@@ -178,7 +178,7 @@ fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: Writ
 
 /// A row forgets only ids without further use to a judge.
 fn check_pruning<T: Made>(read: &ReadRow<T>, by: WriteId) {
-    let removed = read.memory.prunable(read.at.version, Keeps { remembered: T::REMEMBERED, window: 1 }, by, 0);
+    let removed = read.memory.prunable(read.at.version, T::REMEMBERED, by, 0);
     assert!(removed.len() <= 4);
     for id in removed {
         let trace = read.memory.get(id).expect("only what is there is removed");

@@ -2,7 +2,6 @@
 
 use super::names::Names;
 use crate::judge::TableRules;
-use crate::memory::Keeps;
 use std::ops::Deref;
 
 /// The settings of a table. The crate `fencepost` lets its users write only those that can hold together.
@@ -183,11 +182,6 @@ impl Layout {
             versions_may_repeat: self.demands_values(),
             values_may_end: self.values_may_end(),
         }
-    }
-
-    /// How many commits its rows keep an id.
-    pub fn keeps(&self) -> Keeps {
-        Keeps { remembered: self.remembered, window: self.window }
     }
 
     /// Whether another client may end a value just after its create.
