@@ -559,7 +559,9 @@ impl Scene {
                 // It is of the process of all callers, so it removes the ids of their answered changes.
                 let mut memory = row.memory().unwrap_or_default();
                 for caller in &world.callers {
-                    if let Some(End::Applied(Applied { at: Some(at), .. })) = &caller.end {
+                    if let Some(End::Applied(Applied { at: Some(at), .. })) = &caller.end
+                        && at.incarnation == row.at.incarnation
+                    {
                         memory.answered(at.version, self.window - u64::from(self.lacks("answered-early")));
                     }
                 }
