@@ -50,7 +50,7 @@ pub struct Engine {
     pub item_write_units: Option<u32>,
     /// Use the DynamoDB at URL instead of the embedded one
     ///
-    /// AWS_REGION, and AWS_ACCESS_KEY_ID or AWS_PROFILE, are taken from the environment; without them placeholders are
+    /// `AWS_REGION`, and `AWS_ACCESS_KEY_ID` or `AWS_PROFILE`, are taken from the environment; without them placeholders are
     /// sent. Temporary credentials are good until they expire: then start this again. `cargo dev` is compiled without
     /// TLS. For https, use `cargo run -p dev --features tls --`
     #[arg(long, value_name = "URL", value_parser = address)]

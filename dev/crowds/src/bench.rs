@@ -115,8 +115,9 @@ fn of_adds() -> String {
 fn of_pace() -> String {
     /// The unused capacity of the first second is used up by then.
     const WARM: Duration = Duration::from_secs(2);
-    const END: Duration = Duration::from_secs(12);
+    const TIME: Duration = Duration::from_secs(10);
     type Play = fn(Load, u64) -> Outcome;
+    let end = WARM + TIME;
     let plays: [(_, Play); 2] = [("R = 32", play::<32>), ("R = 64", play::<64>)];
     let mut rows = Vec::new();
     for bytes in [300, 900] {
@@ -124,12 +125,12 @@ fn of_pace() -> String {
             for (name, way) in [("add", Way::Add), ("update_with_retry", Way::Update), ("usual way", Way::FullJitter)] {
                 for (memory, play) in plays.into_iter().skip(usize::from(way != Way::Add)) {
                     let load =
-                        Load { changes: usize::MAX, time: END, bytes, throttles: true, ..Load::new(way, callers) };
+                        Load { changes: usize::MAX, time: end, bytes, throttles: true, ..Load::new(way, callers) };
                     let of = play(load, 1);
-                    let timely = of.ends.iter().filter(|end| (WARM..END).contains(*end)).count();
+                    let timely = of.ends.iter().filter(|at| (WARM..end).contains(*at)).count();
                     rows.push([
                         format!("{name}, {callers} callers, item of {bytes} B, {memory}"),
-                        figure(number(timely) / (END - WARM).as_secs_f64(), 0),
+                        figure(number(timely) / TIME.as_secs_f64(), 0),
                         figure(of.units_per_success().0, 2),
                         of.gave_up.to_string(),
                     ]);

@@ -225,7 +225,7 @@ async fn played<const R: u64>(load: Load, seed: u64) -> Outcome {
     outcome.units = log.units();
     outcome.lost = lost.struck();
     outcome.times.sort();
-    outcome.ids = db.row(DEVICES, "one")["_writes"]["M"].as_object().map_or(0, |ids| ids.len());
+    outcome.ids = db.row(DEVICES, "one")["_writes"]["M"].as_object().into_iter().flatten().count();
     outcome.count = u64::try_from(db.number(DEVICES, "one", "count")).expect("raised only");
     outcome
 }

@@ -1,5 +1,4 @@
 //! The world of a benchmark: virtual time, the tables of the kit, and the item that all callers change.
-#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use fencepost::{Call, Clock, Deadline, Record, Rng, Settings, Store};
 use fencepost_test::Dynamo;

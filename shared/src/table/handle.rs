@@ -210,7 +210,7 @@ impl RawTable {
         match row {
             _ if !self.remembers_items || self.layout.demands_values() => {}
             Some(row) => {
-                self.sender().row_cache.insert(&self.name, key, row, true, made.map(|at| (at, self.layout.window)))
+                self.sender().row_cache.insert(&self.name, key, row, true, made.map(|at| (at, self.layout.window)));
             }
             None => self.sender().row_cache.remove(&self.name, key),
         }
