@@ -32,11 +32,14 @@ impl Holds {
         self.0.lock().expect("no panic while setting").time = time;
     }
 
-    /// How long a request with these steps takes from its arrival to its answer.
-    pub fn time_of(&self, request: &Request, steps: &[Step]) -> Duration {
+    /// How long a request takes from its arrival to its answer.
+    pub fn time_of(&self, request: &Request) -> Duration {
         let time = self.0.lock().expect("no panic while reading").time;
-        let takes_time = request.operation == TRANSACTION && !time.is_zero();
-        if takes_time { time + EACH_ACTION * u32::try_from(steps.len()).unwrap_or(100) } else { Duration::ZERO }
+        if request.operation != TRANSACTION || time.is_zero() {
+            return Duration::ZERO;
+        }
+        let actions = request.body["TransactItems"].as_array().map_or(0, Vec::len);
+        time + EACH_ACTION * u32::try_from(actions).unwrap_or(100)
     }
 
     /// The answer to a request that meets a transaction in flight.
@@ -63,7 +66,7 @@ impl Holds {
 
     /// Notes that a transaction was begun.
     pub fn hold(&self, request: &Request, steps: &[Step]) {
-        let time = self.time_of(request, steps);
+        let time = self.time_of(request);
         if !time.is_zero() {
             let held = (Instant::now() + time, request.token().unwrap_or_default().to_owned());
             let mut state = self.0.lock().expect("no panic while noting");

@@ -210,8 +210,7 @@ impl Wire {
         if !signature.is_valid() {
             return Some(Came::Answer(error(400, "InvalidSignatureException")));
         }
-        let steps = network.engine.steps_of(&message.request.operation, &message.request.body);
-        let time = network.holds.time_of(&message.request, &steps);
+        let time = network.holds.time_of(&message.request);
         let lost = network.seam.lost(&message.request);
         let answer = self.arrive(message, fault)?;
         sleep(time).await;

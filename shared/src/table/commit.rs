@@ -52,13 +52,7 @@ impl RawTable {
     /// state that a change of this client has made.
     pub(super) fn keep_seen(&self, key: &Attributes, row: Option<&Row>, made: Option<ItemVersion>) {
         if let Some(row) = row.filter(|_| !self.layout.demands_values()) {
-            self.sender().row_cache.insert(
-                &self.name,
-                key,
-                row,
-                self.remembers_items,
-                made.map(|at| (at, self.layout.window)),
-            );
+            self.remember(key, row, made);
         }
     }
 

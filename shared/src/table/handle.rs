@@ -209,11 +209,15 @@ impl RawTable {
     pub(crate) fn saw(&self, key: &Attributes, row: Option<&Row>, made: Option<ItemVersion>) {
         match row {
             _ if !self.remembers_items || self.layout.demands_values() => {}
-            Some(row) => {
-                self.sender().row_cache.insert(&self.name, key, row, true, made.map(|at| (at, self.layout.window)));
-            }
+            Some(row) => self.remember(key, row, made),
             None => self.sender().row_cache.remove(&self.name, key),
         }
+    }
+
+    /// Remembers the row, with its item if this table remembers items.
+    pub(super) fn remember(&self, key: &Attributes, row: &Row, made: Option<ItemVersion>) {
+        let made = made.map(|at| (at, self.layout.window));
+        self.sender().row_cache.insert(&self.name, key, row, self.remembers_items, made);
     }
 
     pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
