@@ -15,7 +15,9 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 9000, value_parser = value_parser!(u16).range(1..))]
     pub port: u16,
     /// Serve the functions with `cargo lambda watch` (cargo-lambda 1.9 or newer), as processes, and pick up edits
-    #[arg(long)]
+    ///
+    /// Its port also answers what a page of any web site sends, so it takes no `--endpoint`: those tables may be real ones.
+    #[arg(long, conflicts_with = "endpoint")]
     pub watch: bool,
     /// Create the tables, print the functions' environment, run no function
     #[arg(long, conflicts_with_all = ["port", "watch"])]
@@ -100,6 +102,7 @@ mod tests {
             ("--item-write-units 0", "--item-write-units"),
             ("--port 1 --dynamodb-only", "--port"),
             ("--watch --dynamodb-only", "--watch"),
+            ("--watch --endpoint http://db", "--endpoint"),
             ("--port 1 bench", "bench"),
             ("bench --port 1", "--port"),
         ]

@@ -128,17 +128,22 @@
 //! | [`Table::get_many`] | nothing; strongly consistent | 1 read per 100 keys |
 //! | [`Table::query`], [`Table::query_index`] | nothing; strongly consistent except on a global index | 1 read per page, + up to 9 where a page meets tombstones |
 //! | [`Table::create`] | a key without an item | 1 write; 2 on the tombstone of a deleted item |
-//! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict, + 1 for a ticket after the first; 1 read if it is kept or refused |
+//! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict, mostly with 1 read before it, + 1 write for a ticket where others wait; 1 read if it is kept or refused |
 //! | the same on a [remembered](Table::remembering_items) item | the item, decided on as it was seen last | 1 write, + 1 write if it has moved on, then as above |
 //! | [`Table::update_at_version`] | the version that the client has seen | 1 read + 1 write; 1 read if that is stale |
 //! | [`Table::delete_at_version`] | the version that the client has seen | 1 write; 1 read + 1 write if another program wrote the row |
-//! | [`Table::delete`] | the item at any version | 1 read + 1 write, + 1 write per conflict, + 1 for a ticket after the first |
+//! | [`Table::delete`] | the item at any version | 1 read + 1 write, then as above |
 //! | [`Table::edit`] | numbers within bounds, other values under conditions, at any version | 1 write; 1 read + 1 write if this client has not seen the item |
 //! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
 //! | the same with [`Attempt::edit_blind`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
 //! | [`Leases::acquire`](lease::Leases::acquire), [`Leases::renew`](lease::Leases::renew), [`Leases::release`](lease::Leases::release) | a lease and its fencing token | 1 write |
+//!
+//! Begin with `update_with_retry`: its decision sees the whole item. `edit` says the change without the old value, so that
+//! many writers of one item rarely refuse each other. `update_at_version` is for a client that shows which version it has
+//! seen, such as an `If-Match`. Items that must change together take a transaction, and a request that its caller may send
+//! again takes `Idempotency::change`. `register` is for reports that arrive in any order, and a lease for work outside the table.
 //!
 //! [`lww`] and [`lease`] name the cases in which they promise less than the first table.
 //!

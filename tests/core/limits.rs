@@ -117,6 +117,37 @@ async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
     put(&one.with_policy(RetryPolicy::default()), &one).await.expect("one store");
 }
 
+#[tokio::test]
+async fn an_edit_in_a_transaction_keeps_an_item_that_was_read_within_396_kb() {
+    let engine = Engine::with_tables(&[(TABLE, "noteId")]);
+    let table: Table<Note> = Store::new(&engine.client()).table(TABLE);
+    table.create("n-1", &Note { text: "x".repeat(390_000) }).await.expect("a free key");
+    engine.take_log();
+    let edited = async |bytes: usize| {
+        let mut reads = Reads::new();
+        let (note, other) = (reads.item("note", &table, "n-1"), reads.later("other", &table, "n-2"));
+        let decide = |attempt: &mut Attempt| {
+            attempt.get(note)?.expect("it was created");
+            attempt.put_if_absent(other, &Note { text: String::new() })?; // remembers the transaction
+            attempt.edit(note, &Edit::set("text", &"x".repeat(bytes)))?;
+            Ok::<_, Error>(())
+        };
+        table.store().transact_with_retry(reads, decide).await
+    };
+    let refused = edited(405_504).await;
+    assert!(matches!(refused, Err(Error::Failed(Failure::TooLarge { limit: 405_504, .. }))), "{refused:?}");
+    assert_eq!(engine.take_counts(), (1, 0), "nothing was written");
+    edited(405_000).await.expect("it fits");
+    let wrote = engine.take_log().into_iter().find(|asked| !is_read(&asked.operation)).expect("a write").body;
+    let steps = wrote["TransactItems"].as_array().expect("steps");
+    let update = steps.iter().find_map(|step| step.get("Update")).expect("the edit");
+    let [first, last] = [":first", ":last"].map(|name| &update["ExpressionAttributeValues"][name]["N"]);
+    assert!(
+        first.is_string() && first == last,
+        "another edit beside it would not fit, so it is for one version: {update}"
+    );
+}
+
 /// A record that omits a field of its type.
 #[derive(Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -66,7 +66,7 @@ async fn an_item_over_400_kb_is_refused_and_leaves_the_device_as_it_is() {
     world.send(&Event::patch_state().text(&more)).await.shows(200, 5);
 }
 
-/// A patch and a config are edits here, each as long as it fits by itself.
+/// A patch is an edit as long as its device keeps the limit.
 #[tokio::test]
 async fn edits_keep_a_device_within_396_kb_also_at_once_and_one_above_it_can_be_made_smaller() {
     const LIMIT: usize = 396 * 1024;

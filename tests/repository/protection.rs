@@ -271,13 +271,14 @@ fn every_function_and_the_api_write_to_a_log_group_that_ends() {
     });
 }
 
-/// A deletion takes no data along: not the messages that wait, and not their protection.
+/// A deletion takes no data along: not the messages that wait, and not their protection. A first deployment that fails leaves
+/// no queue, because nobody can have sent to it.
 #[test]
 fn every_queue_survives_the_stack_and_its_name_fits() {
     check(|resources, found| {
         for (id, queue) in resources.of_type("AWS::SQS::Queue").chain(resources.of_type("AWS::SQS::QueuePolicy")) {
-            for policy in ["DeletionPolicy", "UpdateReplacePolicy"] {
-                found.unless(is_text(queue, &[policy], "Retain"), || format!("{FILE}: {id} needs {policy}: Retain"));
+            for (policy, wanted) in [("DeletionPolicy", "RetainExceptOnCreate"), ("UpdateReplacePolicy", "Retain")] {
+                found.unless(is_text(queue, &[policy], wanted), || format!("{FILE}: {id} needs {policy}: {wanted}"));
             }
         }
         let fixed =
@@ -306,10 +307,16 @@ fn the_api_has_alarms_on_a_share_of_failures_and_on_requests_that_it_turns_away(
         demand(found, &alarms, &watched(&format!("own {THROTTLED_BY_API}"), "", "Sum"));
         let counted = resources.of_type("AWS::Logs::MetricFilter").any(|(_, filter)| {
             let group = filter.get(&["Properties", "LogGroupName"]);
+            let made = filter.get(&["Properties", "MetricTransformations"]);
+            let made = made.and_then(|made| made.items().ok()).unwrap_or_default();
             group.as_ref().and_then(Place::reference) == Some("ApiLogs")
                 && is_text(filter, &["Properties", "FilterPattern"], r#"{ $.status = "429" }"#)
+                && made.iter().any(|made| {
+                    is_text(made, &["MetricName"], THROTTLED_BY_API)
+                        && made.get(&["MetricNamespace"]).is_some_and(|namespace| is_own(&namespace))
+                })
         });
-        found.unless(counted, || format!("{FILE}: no metric filter counts the 429 of ApiLogs"));
+        found.unless(counted, || format!("{FILE}: no metric filter counts the 429 of ApiLogs as {THROTTLED_BY_API}"));
         Ok(())
     });
 }
@@ -340,9 +347,12 @@ fn the_access_log_names_the_caller_of_each_authorizer() {
             return Err(format.wrong("must be the short form `!Sub [text, values]`"));
         };
         let text = text.text()?;
-        for variable in
-            ["$context.identity.userArn", "$context.authorizer.claims.iss", "$context.authorizer.claims.sub"]
-        {
+        for variable in [
+            "$context.identity.userArn",
+            "$context.identity.cognitoIdentityId",
+            "$context.authorizer.claims.iss",
+            "$context.authorizer.claims.sub",
+        ] {
             found.unless(text.contains(&format!(r#":"{variable}""#)), || format!("{FILE}: Format has no {variable}"));
         }
         let member = values.require(&["Member"])?.when("HasCallerMember");

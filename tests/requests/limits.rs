@@ -2,9 +2,13 @@
 //! both documents say.
 
 use super::Api;
-use super::bad_input::{ACQUIRE, CREATE_DEVICE, CREATE_PRODUCT, ENSURE, LIST, PATCH_STATE, PLACE, event, order};
+use super::bad_input::{
+    ACQUIRE, CREATE_DEVICE, CREATE_PRODUCT, DELETE_MAPPING, ENSURE, LIST, PATCH_STATE, PLACE, event, order,
+};
 use crate::harness::events::Event;
 use serde_json::json;
+
+const REGISTER: &str = "PUT /mappings/{hostIp}";
 
 #[tokio::test]
 async fn input_at_its_limit_is_taken() {
@@ -41,6 +45,64 @@ async fn judged(event: &Event, problem: Option<(&str, &str)>) {
     let told = answer.json();
     let told = (told["code"].as_str().unwrap_or_default(), told["field"].as_str().unwrap_or_default());
     assert_eq!((answer.status, told), (400, expected), "{event:?}");
+}
+
+/// RFC 3339 with any offset, no finer than a millisecond, from 1970 to five minutes ahead of the clock.
+#[tokio::test]
+async fn a_moment_has_any_offset_and_is_no_finer_than_a_millisecond() {
+    let taken = [
+        "2026-03-07T10:00:00Z",
+        "2026-03-07T10:00:00.1Z",
+        "2026-03-07T10:00:00.123Z",
+        "2026-03-07T10:00:00.123000Z",
+        "2026-03-07t10:00:00z",
+        "2026-03-07T12:00:00+02:00",
+        "2026-03-07T09:30:00.5-00:30",
+        "2026-03-07T10:00:00-00:00",
+        "2026-03-08T09:59:00+23:59",
+        "1970-01-01T00:00:00Z",
+        "2026-03-07T10:05:00Z",
+    ];
+    let malformed = [
+        "",
+        "2026-03-07",
+        "2026-03-07T10:00:00",
+        "2026-03-07 10:00:00",
+        "2026-03-07T10:00Z",
+        "2026-03-07T10:00:00.Z",
+        "2026-03-07T10:00:00.1234Z",
+        "2026-03-07T10:00:00.123456789Z",
+        "2026-03-07T10:00:00,5Z",
+        "2026-03-07T10:00:00+0200",
+        "2026-03-07T10:00:00+02",
+        "2026-03-07T10:00:00+24:00",
+        "2026-03-07T10:00:00+02:60",
+        "2026-03-07T24:00:00Z",
+        "2026-03-07T10:60:00Z",
+        "2026-03-07T10:00:61Z",
+        "2026-02-29T10:00:00Z",
+        "2026-13-01T10:00:00Z",
+        "02026-03-07T10:00:00Z",
+        " 2026-03-07T10:00:00Z",
+        "2026-03-07T10:00:00Z ",
+        "1969-12-31T23:59:59.999Z",
+        "1970-01-01T00:00:00+00:01",
+        "10000-01-01T00:00:00Z",
+        "9999-12-30T22:00:00.001Z",
+        "1772877600",
+    ];
+    let ahead = ["2026-03-07T10:05:00.001Z", "2026-03-07T12:05:01+02:00", "9999-12-30T22:00:00Z"];
+    let cases = taken.iter().map(|text| (text, None));
+    let cases = cases.chain(malformed.iter().map(|text| (text, Some("invalid_timestamp"))));
+    for (text, code) in cases.chain(ahead.iter().map(|text| (text, Some("timestamp_in_future")))) {
+        let body = json!({"cellId": "c", "instanceId": "i", "creationTimestamp": text});
+        judged(&event(REGISTER).json(&body), code.map(|code| (code, "/creationTimestamp"))).await;
+        let delete = event(DELETE_MAPPING).asking([("creationTimestamp", *text)]);
+        // In a query, a space is the + of an offset, and nothing else.
+        if !text.contains(' ') {
+            judged(&delete, code.map(|code| (code, "query:creationTimestamp"))).await;
+        }
+    }
 }
 
 #[tokio::test]

@@ -111,8 +111,8 @@ fn check_namespace(namespace: &str) -> Result<(), Source> {
     }
     let [name, other] = NAMESPACE_VARIABLES;
     Err(format!(
-        "{name} or {other} is a namespace that CloudWatch does not take: use at most 255 letters, digits and . - _ / # : with \
-         no colon and no AWS/ at the beginning"
+        "{name} or {other} must be a namespace that CloudWatch takes: at most 255 letters, digits and . - _ / # : with no \
+         colon and no AWS/ at the beginning"
     )
     .into())
 }
