@@ -21,7 +21,7 @@ use std::{fmt, mem};
 pub struct Edited<T> {
     /// The version made by the edit.
     pub at: ItemVersion,
-    /// The item as the answer shows it. It may show later changes too. `None` if it was deleted.
+    /// The item as the answer shows it. It may show later changes too. `None` if it was deleted, or does not decode.
     pub item: Option<Versioned<T>>,
 }
 
@@ -276,11 +276,11 @@ impl Editing<'_> {
             Known::Damaged(reason) => return Err(Failure::CorruptItem { reason }),
             _ => None,
         };
-        let has_item = row.as_ref().map_or(Ok(false), self.decodes)?;
         if let Some(row) = &row {
             row.check_fence(self.table.fence)?;
         }
-        let Some(row) = row.filter(|_| has_item) else {
+        // The value is not decoded: an item may be large, and the caller gets it from the answer of the edit.
+        let Some(row) = row.filter(|row| !row.is_tombstone) else {
             self.table.sender().row_cache.remove(&self.table.name, &attempt.rows[0].address.key);
             return Ok(Err(Go::NotFound));
         };

