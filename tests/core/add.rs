@@ -3,9 +3,12 @@
 use super::accounts::change;
 use crate::harness::engine::{Engine, number};
 use fencepost::{Edit, ItemVersion, Key, NotEdited, Number, Record, Settings, Store, Table, UpdateError, Versioned};
-use serde::{Deserialize, Serialize};
+use fencepost_test::{Reply, client_answered_by};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::Duration;
 
 pub const TABLE: &str = "Shelves";
 const MAX: i64 = 1000;
@@ -169,4 +172,40 @@ async fn with_long_edit(values: usize, edits: usize) -> (usize, bool) {
         .fold(Edit::default(), |edit, value| edit.and_set(vec!["counts".to_owned(), format!("n{value}")], &value));
     let edited = table(&engine).edit(&key, &long).await;
     (row(&engine)["_writes"]["M"].as_object().expect("a map").len(), edited.is_ok())
+}
+
+static DECODED: AtomicUsize = AtomicUsize::new(0);
+
+fn decoded<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {
+    DECODED.fetch_add(1, Relaxed);
+    i64::deserialize(from)
+}
+
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "shelfId")]
+struct Decoded {
+    #[serde(deserialize_with = "decoded")]
+    stock: i64,
+}
+
+/// An item may be large, and a change may lose many races.
+#[tokio::test(start_paused = true)]
+async fn an_edit_decodes_its_item_no_more_often_after_lost_races() {
+    for races in [0, 1, 10] {
+        let engine = Engine::with_tables(&[(TABLE, "shelfId")]);
+        let client = client_answered_by(&engine, move |engine, writes, operation, _| {
+            if operation == "UpdateItem" && (1..=races).contains(&writes) {
+                change_shelf(engine, "SET #v = #v + :n", &json!({":n": {"N": "100"}}));
+            }
+            Reply::After(Duration::ZERO)
+        });
+        Store::new(&client).table(TABLE).create("s-1", &Decoded { stock: 50 }).await.expect("a free key");
+        let cold: Table<Decoded> = Store::new(&client).table(TABLE);
+        engine.take_log();
+        DECODED.store(0, Relaxed);
+        let edited = cold.edit("s-1", &Edit::add("stock", 1, ..)).await.expect("the item is there");
+        assert_eq!(edited.item.expect("it is there").value.stock, 51);
+        let counts = engine.take_counts();
+        assert_eq!((counts.1, DECODED.load(Relaxed)), (races + 1, 2), "before its first write, and for the answer");
+    }
 }

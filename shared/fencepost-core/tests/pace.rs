@@ -319,8 +319,30 @@ fn a_pause_takes_half_of_the_time_left_and_none_is_begun_that_would_leave_no_tim
                 assert!(play.poll().is_none());
                 assert_eq!(play.change.wake_at(), Some(play.at + millis(pause)));
             }
-            None => assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 1 })),
+            None => {
+                assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 1 }));
+                assert!(play.poll().is_none(), "what was told is no longer sent");
+            }
         }
+    }
+}
+
+#[test]
+fn a_ticket_is_taken_where_the_item_moves_on_by_three_versions_during_a_pause() {
+    for (then, what) in
+        [(4, What::Attempt { serve: None, token: None }), (5, What::Ticket { row: 0, incarnation: ROW })]
+    {
+        let mut play = Play::new(|_| {});
+        play.loses(1);
+        play.attempt_in_line(2, 4, 4);
+        assert_eq!(play.tells(), Told::Look(vec![0]));
+        play.reads(&[0]);
+        play.passes(millis(30));
+        let (leave, _) = play.sends();
+        play.answer(&leave, read(&[0]));
+        assert_eq!(play.tells(), Told::Read);
+        play.attempt_in_line(then, 4, 4);
+        assert_eq!(play.sends().1, what, "version {then}");
     }
 }
 
