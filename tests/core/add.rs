@@ -149,31 +149,6 @@ async fn an_add_may_be_as_late_as_its_window_and_costs_one_more_write_after_it()
     }
 }
 
-/// An expression of `DynamoDB` has at most 4 KB.
-#[tokio::test]
-async fn an_edit_that_leaves_no_room_in_its_expression_to_forget_ids_forgets_none() {
-    let (mut kept, mut too_long) = (0, 0);
-    for values in (100..400).step_by(12) {
-        let [(_, few), (ids, many)] = [with_long_edit(values, 0).await, with_long_edit(values, 39).await];
-        assert_eq!(few, many, "{values}: it depends on the edit alone");
-        too_long += u32::from(!many);
-        kept += u32::from(many && ids == 41);
-    }
-    assert!(kept > 0 && too_long > 0, "{kept} {too_long}");
-}
-
-/// Sets so many values of a shelf that remembers so many edits. Says how many ids it has then, and whether they were set.
-async fn with_long_edit(values: usize, edits: usize) -> (usize, bool) {
-    let (engine, key, mut at) = with_shelf().await;
-    for _ in 0..edits {
-        at = table(&engine).edit(&key, &stock(0).seen(at)).await.expect("within the bounds").at;
-    }
-    let long = (0..values)
-        .fold(Edit::default(), |edit, value| edit.and_set(vec!["counts".to_owned(), format!("n{value}")], &value));
-    let edited = table(&engine).edit(&key, &long).await;
-    (row(&engine)["_writes"]["M"].as_object().expect("a map").len(), edited.is_ok())
-}
-
 static DECODED: AtomicUsize = AtomicUsize::new(0);
 
 fn decoded<'de, D: Deserializer<'de>>(from: D) -> Result<i64, D::Error> {

@@ -218,6 +218,7 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::edit::{Edit, Resolve};
     use crate::format::AttributeValue;
     use crate::format::layout::Settings;
     use crate::judge::TableRules;
@@ -242,6 +243,40 @@ mod tests {
             fitting += usize::from(fits);
         }
         assert!((1..names.len()).contains(&fitting), "{fitting}");
+    }
+
+    #[test]
+    fn an_edit_that_has_no_room_to_forget_ids_forgets_none() {
+        let layout = Layout { attributes: &["counts"], ..Layout::of_key("id") };
+        let key = Attributes::from([("id".to_owned(), AttributeValue::S("1".to_owned()))]);
+        let with_ids = |count: u64| {
+            let mut attributes = row::first_attributes(&layout, WriteId::from_random(1));
+            let ids = (0..count).map(|number| (WriteId::from_random(100 + number).name(), row::number(number)));
+            attributes.insert(layout.names.writes.to_owned(), AttributeValue::M(ids.collect()));
+            attributes.insert(layout.names.version.to_owned(), row::number(1000));
+            attributes.insert("counts".to_owned(), AttributeValue::M([].into()));
+            Row::read(&layout, attributes).expect("a row")
+        };
+        let (few, many) = (with_ids(1), with_ids(40));
+        let (mut forgetting, mut fitting) = (0, 0);
+        for count in 1..400 {
+            let edit = (0..count).fold(Edit::default(), |edit, value: u64| {
+                edit.and_set(vec!["counts".to_owned(), format!("n{value}")], &value)
+            });
+            let prepared = |row: &Row| {
+                let commit = Commit { id: WriteId::from_random(2), prune: &[], burn: &[], fence: None };
+                let clauses = edit.resolve(&layout, Some(&row.attributes)).expect("an edit");
+                Write::Edit(row.at, Some(row), &clauses).prepare(&layout, &key, commit, UNIX_EPOCH, Duration::ZERO).ok()
+            };
+            let (few, many) = (prepared(&few), prepared(&many));
+            assert_eq!(few.is_some(), many.is_some(), "{count} values");
+            let forgets = |prepared: &Prepared| {
+                prepared.request.names.values().any(|name| *name == WriteId::from_random(100).name())
+            };
+            forgetting += usize::from(many.as_ref().is_some_and(forgets));
+            fitting += usize::from(many.is_some());
+        }
+        assert!(0 < forgetting && forgetting < fitting && fitting < 400, "{forgetting} of {fitting}");
     }
 
     #[test]
