@@ -312,17 +312,14 @@ fn a_pause_takes_half_of_the_time_left_and_none_is_begun_that_would_leave_no_tim
         play.takes_ticket(105);
         play.left = millis(left);
         play.attempt_in_line(1, 105, 4);
-        match pause {
-            Some(pause) => {
-                assert_eq!(play.tells(), Told::Look(vec![0]));
-                play.reads(&[0]);
-                assert!(play.poll().is_none());
-                assert_eq!(play.change.wake_at(), Some(play.at + millis(pause)));
-            }
-            None => {
-                assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 1 }));
-                assert!(play.poll().is_none(), "what was told is no longer sent");
-            }
+        if let Some(pause) = pause {
+            assert_eq!(play.tells(), Told::Look(vec![0]));
+            play.reads(&[0]);
+            assert!(play.poll().is_none());
+            assert_eq!(play.change.wake_at(), Some(play.at + millis(pause)));
+        } else {
+            assert_eq!(play.tells(), Told::Failed(Fault::Contention { attempts: 1 }));
+            assert!(play.poll().is_none(), "what was told is no longer sent");
         }
     }
 }
