@@ -559,7 +559,9 @@ impl Change {
                     self.rivals.has_read();
                     return self.send(plan, now, draw);
                 }
-                self.tell(Told::Look(plan.steps.iter().map(|step| step.row).collect()));
+                // A required lease is judged by its own step alone.
+                let looked_at = plan.steps.iter().filter(|step| !matches!(step.role, Role::Requires(_)));
+                self.tell(Told::Look(looked_at.map(|step| step.row).collect()));
             }
             (Approach::Look(_), _) => {}
             _ => self.send(plan, now, draw),

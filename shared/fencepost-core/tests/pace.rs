@@ -324,6 +324,16 @@ fn a_pause_takes_half_of_the_time_left_and_none_is_begun_that_would_leave_no_tim
     }
 }
 
+/// Read as a row, a lease that is held would not be known as held any more.
+#[test]
+fn a_look_leaves_out_a_required_lease() {
+    let mut play = Play::new(|_| {});
+    play.loses(1);
+    let role = play.writes(2, 1);
+    play.plan(&[(0, role), (1, Role::Requires(7))], |plan| plan.is_transaction = true);
+    assert_eq!(play.tells(), Told::Look(vec![0]));
+}
+
 #[test]
 fn a_ticket_is_taken_where_the_item_moves_on_by_three_versions_during_a_pause() {
     for (then, what) in
