@@ -11,7 +11,7 @@
 use crate::call::Call;
 use crate::driver::attempt::{Attempt, Done, refusing_row};
 use crate::driver::read_one;
-use crate::driver::send::Address;
+use crate::driver::send::{Address, Requests};
 use crate::error::{Failure, Source};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
@@ -229,7 +229,7 @@ impl<T: LwwRecord> LwwTable<T> {
     async fn put(&self, write: ConditionalWrite) -> Result<Put<T>, Failure> {
         let (sender, call) = (self.table.sender(), self.table.call());
         let address = Address { table: self.table.raw.name.clone(), key: Attributes::new() };
-        let mut attempt = Attempt::of_one(address, Table::<T>::LAYOUT, sender, &call);
+        let mut attempt = Attempt::of_one(address, Table::<T>::LAYOUT, Requests::PUTS, sender, &call);
         let refused = match attempt.repeated(sender, &call, &write, Stored::read).await? {
             Done::Applied(applied) => return Ok(Put::Applied(applied.shown)),
             Done::Answered(refused) => refused,

@@ -6,6 +6,8 @@ use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 use std::time::{Duration, SystemTime};
+use time::OffsetDateTime;
+use time::format_description::well_known::Rfc3339;
 
 /// A moment to the millisecond, from the year 0 to 9999-12-30T22:00:00Z. Its text is RFC 3339 in UTC with 3 decimals.
 ///
@@ -17,12 +19,15 @@ use std::time::{Duration, SystemTime};
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Timestamp(jiff::Timestamp);
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timestamp {
+    /// Milliseconds since 1970.
+    millis: i64,
+}
 
 /// The year 0 in milliseconds since 1970. RFC 3339 writes no year before it.
 const FIRST_MILLIS: i64 = -62_167_219_200_000;
-/// The last moment that the calendar has with every offset, in milliseconds since 1970.
+/// The last moment, in milliseconds since 1970. RFC 3339 writes it with every offset.
 const LAST_MILLIS: i64 = 253_402_207_200_000;
 
 const INVALID: InvalidValue = InvalidValue::Malformed(Cow::Borrowed(
@@ -37,28 +42,25 @@ impl Timestamp {
     /// # Errors
     /// [`InvalidValue`] if the text is not RFC 3339, is finer than a millisecond, or is a leap second.
     pub fn from_rfc3339(text: &str) -> Result<Self, InvalidValue> {
-        // The parser of jiff accepts more than the RFC: basic forms, time zones in brackets, hours alone.
-        if !is_rfc3339(text.as_bytes()) {
-            return Err(INVALID);
-        }
-        Self::kept(text.parse().map_err(|_| INVALID)?).ok_or(INVALID)
+        // The parser takes more than the RFC: anything between date and time, leap seconds, any number of decimals.
+        if is_rfc3339(text.as_bytes()) { Self::parsed(text).ok_or(INVALID) } else { Err(INVALID) }
     }
 
     /// The moment, if it is whole milliseconds and RFC 3339 can write it in UTC.
-    fn kept(moment: jiff::Timestamp) -> Option<Self> {
-        let is_whole = moment.subsec_nanosecond() % 1_000_000 == 0;
-        Self::of_millis(moment.as_millisecond()).filter(|_| is_whole)
+    fn parsed(text: &str) -> Option<Self> {
+        let moment =
+            OffsetDateTime::parse(text, &Rfc3339).ok().filter(|moment| moment.nanosecond() % 1_000_000 == 0)?;
+        Self::of_millis(moment.unix_timestamp() * 1000 + i64::from(moment.millisecond()))
     }
 
     fn of_millis(millis: i64) -> Option<Self> {
-        let moment = jiff::Timestamp::from_millisecond(millis).ok();
-        moment.filter(|_| (FIRST_MILLIS..=LAST_MILLIS).contains(&millis)).map(Timestamp)
+        (FIRST_MILLIS..=LAST_MILLIS).contains(&millis).then_some(Timestamp { millis })
     }
 
     /// Milliseconds since 1970. `None` for a moment before 1970.
     #[must_use]
     pub fn epoch_millis(self) -> Option<u64> {
-        self.0.as_millisecond().try_into().ok()
+        self.millis.try_into().ok()
     }
 
     /// The moment this many milliseconds after 1970. `None` if it is beyond the range of the calendar.
@@ -70,7 +72,7 @@ impl Timestamp {
     /// The time from `earlier` to this moment. Zero if this moment is not later.
     #[must_use]
     pub fn since(self, earlier: Timestamp) -> Duration {
-        Duration::try_from(self.0.duration_since(earlier.0)).unwrap_or_default()
+        Duration::from_millis(u64::try_from(self.millis - earlier.millis).unwrap_or_default())
     }
 }
 
@@ -98,10 +100,7 @@ fn is_rfc3339(text: &[u8]) -> bool {
             &rest[decimals..]
         }
     };
-    // The parser takes an offset of more than a day.
-    let has_hours = offset.get(1..3).is_some_and(|hours| hours < b"24".as_slice());
-    let has_form_of_offset = has_form(offset, b"+00:00") || has_form(offset, b"-00:00");
-    let has_offset = matches!(offset, b"Z" | b"z") || has_form_of_offset && has_hours;
+    let has_offset = matches!(offset, b"Z" | b"z") || has_form(offset, b"+00:00") || has_form(offset, b"-00:00");
     let moment = moment.to_ascii_uppercase();
     has_form(&moment, b"0000-00-00T00:00:00") && has_offset && !is_leap_second
 }
@@ -116,7 +115,7 @@ impl From<SystemTime> for Timestamp {
                 before.map_or(FIRST_MILLIS, |before| (-before).max(FIRST_MILLIS))
             }
         };
-        Self::of_millis(millis).unwrap_or(Timestamp(jiff::Timestamp::UNIX_EPOCH))
+        Timestamp { millis }
     }
 }
 
@@ -124,14 +123,25 @@ impl FromStr for Timestamp {
     type Err = InvalidValue;
 
     fn from_str(text: &str) -> Result<Self, InvalidValue> {
-        let moment = Self::kept(text.parse().map_err(|_| INVALID)?).ok_or(INVALID)?;
+        let moment = Self::parsed(text).ok_or(INVALID)?;
         if moment.to_string() == text { Ok(moment) } else { Err(INVALID) }
     }
 }
 
 impl fmt::Display for Timestamp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3}", self.0)
+        let seconds = self.millis.div_euclid(1000);
+        let at = OffsetDateTime::from_unix_timestamp(seconds).unwrap_or(OffsetDateTime::UNIX_EPOCH);
+        let (year, month, day) = at.to_calendar_date();
+        let (hour, minute, second) = at.to_hms();
+        let (month, millis) = (u8::from(month), self.millis.rem_euclid(1000));
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
     }
 }
 

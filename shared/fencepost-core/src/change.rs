@@ -430,6 +430,12 @@ impl Change {
         self.exchange.as_ref().is_some_and(|exchange| exchange.is_in_flight(id))
     }
 
+    /// Whether a row that is read now may tell what became of an attempt. Otherwise nobody judges it.
+    #[must_use]
+    pub fn asks_for_fates(&self) -> bool {
+        self.attempts.is_doubtful() || matches!(&self.phase, Phase::Reading(reading) if reading.after_loss.is_some())
+    }
+
     /// There is no such request: a burn that would be too long, or of a row that nobody has seen.
     pub fn cannot_be_made(&mut self, id: SendId, now: Now, draw: Draw<'_>) {
         if !self.awaits(id) {
@@ -631,9 +637,9 @@ impl Change {
         let is_reason = |at: usize| reasons.get(at).is_some_and(|reason| *reason == Reason::Rejected);
         let writes =
             plan.steps.iter().enumerate().filter_map(|(at, step)| Some((is_reason(at), step.row, step.write()?)));
-        let mut writes: Vec<_> = writes.collect();
-        // An item without room may have none for the burn either.
-        writes.sort_by_key(|(is_reason, ..)| *is_reason);
+        // An item without room may have none for the burn either, so it is the last to be burned.
+        let (reasons, mut writes): (Vec<_>, Vec<_>) = writes.partition(|(is_reason, ..)| *is_reason);
+        writes.extend(reasons);
         let writes = writes.into_iter().map(|(_, row, sent)| (row, sent)).collect();
         self.burn(writes, Then::Reject(by), now, draw);
     }

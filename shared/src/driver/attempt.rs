@@ -3,7 +3,7 @@
 use super::drive::{Driver, Work};
 use super::row_cache::{RowCache, heap_of_attributes};
 use super::rows::{Contest, Known, KnownRow, Sending, WriteStep};
-use super::send::{Address, ReadBatch, Sender};
+use super::send::{Address, Requests, Sender};
 use crate::call::Call;
 use crate::error::{Failure, Source};
 use fencepost_core::condition::ConditionalWrite;
@@ -34,8 +34,7 @@ pub struct Attempt {
     pub(crate) most_refusals: usize,
     /// What became of the attempt before this one. `None` before the first.
     pub(crate) last: Option<Last>,
-    /// How it reads its rows, if it is a transaction. The functions are permitted one way of reading each table.
-    reads_batches: Option<ReadBatch>,
+    requests: Requests,
 }
 
 /// An attempt that was not applied.
@@ -112,7 +111,7 @@ impl Then {
 
 impl Attempt {
     /// A change of these rows. All its sends have one window.
-    fn new(rows: Vec<KnownRow>, reads_batches: Option<ReadBatch>, sender: &Sender, call: &Call) -> Self {
+    fn new(rows: Vec<KnownRow>, requests: Requests, sender: &Sender, call: &Call) -> Self {
         let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
         let terms = Terms { policy: sender.policy, relies_on_token };
         let now = sender.now(call.deadline());
@@ -125,23 +124,29 @@ impl Attempt {
             refusals: 0,
             most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
             last: None,
-            reads_batches,
+            requests,
         }
     }
 
     /// A change of rows that are read and written together.
     pub(crate) fn of_many(rows: Vec<KnownRow>, sender: &Sender, call: &Call) -> Self {
-        Attempt::new(rows, Some(Sender::read_batch), sender, call)
+        Attempt::new(rows, Requests::ROWS, sender, call)
     }
 
     /// A change of one row of which nothing is known yet, sent as a write of its own.
-    pub(crate) fn of_one(address: Address, layout: &'static Layout, sender: &Sender, call: &Call) -> Self {
-        Attempt::new(vec![KnownRow::new(String::new(), address, layout)], None, sender, call)
+    pub(crate) fn of_one(
+        address: Address,
+        layout: &'static Layout,
+        requests: Requests,
+        sender: &Sender,
+        call: &Call,
+    ) -> Self {
+        Attempt::new(vec![KnownRow::new(String::new(), address, layout)], requests, sender, call)
     }
 
     /// Whether it is read and sent as a transaction.
     pub(super) fn is_transaction(&self) -> bool {
-        self.reads_batches.is_some()
+        self.requests.reads_batches
     }
 
     /// The id of this attempt, and those that it excludes.
@@ -206,7 +211,7 @@ impl Attempt {
         call: &Call,
         mut decide: impl FnMut(&mut Attempt) -> Result<Next<A, W>, Failure>,
     ) -> Result<Done<A, W>, Failure> {
-        let mut driver = Driver::new(sender, call, self.reads_batches);
+        let mut driver = Driver::new(sender, call, self.requests);
         // The answers of the attempts that may have been applied.
         let mut answers: Vec<(WriteId, W)> = Vec::new();
         let mut then = Then::Decide;

@@ -5,7 +5,7 @@
 
 use super::rows::{KnownRow, Sending, WriteStep};
 use super::send::{
-    Address, Boxed, Ended, ReadBatch, ReadRows, Reason, SendOutcome, Sender, Shown, depends_on_the_data, is_reason,
+    Address, Boxed, Ended, ReadRows, Reason, Requests, SendOutcome, Sender, Shown, depends_on_the_data, is_reason,
     name, send_span,
 };
 use crate::call::Call;
@@ -36,8 +36,7 @@ pub(crate) struct Driver<'a> {
     pub(super) shown: Vec<(usize, Option<Attributes>)>,
     pub(super) reasons: Vec<Reason>,
     page: Option<ReadRows>,
-    /// How it reads many rows with one request. Then it reads a single row so, too.
-    reads_batches: Option<ReadBatch>,
+    requests: Requests,
 }
 
 /// What the machine may ask for.
@@ -71,8 +70,8 @@ struct Flight<'s> {
 }
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(sender: &'a Sender, call: &'a Call, reads_batches: Option<ReadBatch>) -> Self {
-        Driver { sender, call, sources: Vec::new(), shown: Vec::new(), reasons: Vec::new(), page: None, reads_batches }
+    pub(crate) fn new(sender: &'a Sender, call: &'a Call, requests: Requests) -> Self {
+        Driver { sender, call, sources: Vec::new(), shown: Vec::new(), reasons: Vec::new(), page: None, requests }
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -106,7 +105,7 @@ impl<'a> Driver<'a> {
                 None => {
                     self.count(change);
                     if let Some((flight, (outcome, is_answered))) = self.next(change, &mut flights).await {
-                        let answer = self.hear(&flight, outcome, is_answered, work);
+                        let answer = self.hear(change, &flight, outcome, is_answered, work);
                         let (now, random) = (self.now(), &mut || sender.rng.next_u64());
                         change.answered(flight.leave.id, answer, now, &mut sender.state(), random);
                         // The sends of a request whose outcome is proved are dropped: what they say is of no use.
@@ -155,18 +154,12 @@ impl<'a> Driver<'a> {
     where
         'a: 'w,
     {
-        let sender = self.sender;
+        let (sender, Requests { read, write: send, .. }) = (self.sender, self.requests);
         Some(match (work, what) {
             (Work::Page(read), _) => read(leave),
-            (work, What::Read(asked)) => match self.reads_batches {
-                None => {
-                    let Address { table, key } = work.address(*asked.first()?)?;
-                    Box::pin(sender.read(table, key.clone(), leave))
-                }
-                Some(read) => {
-                    read(sender, asked.iter().map(|&row| work.address(row).cloned()).collect::<Option<_>>()?, leave)
-                }
-            },
+            (work, What::Read(asked)) => {
+                read?(sender, asked.iter().map(|&row| work.address(row).cloned()).collect::<Option<_>>()?, leave)
+            }
             (Work::Rows(rows, Some(sending)), What::Attempt { serve, token }) => match (token, &*sending.steps) {
                 (None, [step]) => {
                     let KnownRow { address, layout, .. } = &rows[step.row];
@@ -174,7 +167,7 @@ impl<'a> Driver<'a> {
                     if let Some(ticket) = serve {
                         write.serve(&layout.names, *ticket);
                     }
-                    Box::pin(sender.write(&address.table, write, leave))
+                    send?(sender, &address.table, write, leave)
                 }
                 (Some(token), steps) => sending.transact?(sender, rows, steps, *token, leave),
                 (None, _) => return None,
@@ -182,7 +175,7 @@ impl<'a> Driver<'a> {
             (Work::Rows(rows, _), What::Ticket { row, incarnation }) => {
                 let KnownRow { address, layout, .. } = &rows[*row];
                 let write = condition::take_ticket(address.key.clone(), &layout.names, *incarnation);
-                Box::pin(sender.write(&address.table, write, leave))
+                send?(sender, &address.table, write, leave)
             }
             (Work::Rows(rows, _), What::Burn { row, sent, others, .. }) => {
                 let KnownRow { address, layout, known, .. } = &rows[*row];
@@ -193,14 +186,21 @@ impl<'a> Driver<'a> {
                     let known = refused_by.as_ref().or(known.row());
                     condition::burn(address.key.clone(), layout, sent, others, known)?
                 };
-                Box::pin(sender.write(&address.table, write, leave))
+                send?(sender, &address.table, write, leave)
             }
             _ => return None,
         })
     }
 
     /// What an answer says to the machine. The rows and the error in it stay here.
-    fn hear(&mut self, flight: &Flight<'_>, outcome: SendOutcome, is_answered: bool, work: Work<'_>) -> Answer {
+    fn hear(
+        &mut self,
+        change: &Change,
+        flight: &Flight<'_>,
+        outcome: SendOutcome,
+        is_answered: bool,
+        work: Work<'_>,
+    ) -> Answer {
         let (outcome, source, shown, reasons) = outcome.split();
         let is_read = flight.leave.leave_by.is_none();
         flight.span.record("outcome", name(outcome, is_read));
@@ -228,10 +228,12 @@ impl<'a> Driver<'a> {
                 answer.rows = vec![(0, None)];
                 self.page = Some(page);
             }
-            (work, What::Read(asked), Shown::Row(row)) => self.has_read(work, vec![(asked[0], row)], &mut answer),
+            (work, What::Read(asked), Shown::Row(row)) => {
+                self.has_read(change, work, vec![(asked[0], row)], &mut answer);
+            }
             (work, What::Read(asked), Shown::Rows(rows)) => {
                 let rows = rows.into_iter().map(|(place, row)| (asked[place], row)).collect();
-                self.has_read(work, rows, &mut answer);
+                self.has_read(change, work, rows, &mut answer);
             }
             (Work::Rows(rows, _), What::Ticket { row, .. }, Shown::Row(shown)) => {
                 let given = rows[*row].layout.names.given;
@@ -273,10 +275,17 @@ impl<'a> Driver<'a> {
         answer
     }
 
-    fn has_read(&mut self, work: Work<'_>, read: Vec<(usize, Option<Attributes>)>, answer: &mut Answer) {
+    fn has_read(
+        &mut self,
+        change: &Change,
+        work: Work<'_>,
+        read: Vec<(usize, Option<Attributes>)>,
+        answer: &mut Answer,
+    ) {
         let judged = |row: usize, item: &Option<Attributes>| match work {
-            Work::Rows(rows, _) => rows[row].judged(item.as_ref()),
-            Work::Addresses(_) | Work::Page(_) => None,
+            // Reading what a row remembers takes longer than all else that is done with it.
+            Work::Rows(rows, _) if change.asks_for_fates() => rows[row].judged(item.as_ref()),
+            _ => None,
         };
         answer.rows = read.iter().map(|(row, item)| (*row, judged(*row, item))).collect();
         // What is read to find out the fate of an attempt is only judged.
@@ -342,7 +351,7 @@ async fn read_all<'a: 'w, 'w>(driver: &mut Driver<'a>, rows: Vec<usize>, work: W
 
 /// Reads one row, strongly consistent, until it is answered or time is up.
 pub(crate) async fn read_one(sender: &Sender, call: &Call, row: Address) -> Result<Option<Attributes>, Failure> {
-    let mut driver = Driver::new(sender, call, None);
+    let mut driver = Driver::new(sender, call, Requests { write: None, ..Requests::ROW });
     read_all(&mut driver, vec![0], Work::Addresses(&[row])).await?;
     Ok(driver.shown.pop().and_then(|(_, item)| item))
 }
@@ -354,7 +363,7 @@ pub(crate) async fn read_rows(
     call: &Call,
     rows: &[Address],
 ) -> Result<Vec<Option<Attributes>>, Failure> {
-    let mut driver = Driver::new(sender, call, Some(Sender::read_batch));
+    let mut driver = Driver::new(sender, call, Requests { write: None, ..Requests::ROWS });
     read_all(&mut driver, (0..rows.len()).collect(), Work::Addresses(rows)).await?;
     let mut found = vec![None; rows.len()];
     for (row, item) in driver.shown {
@@ -369,7 +378,7 @@ pub(crate) async fn read_page<'s>(
     call: &'s Call,
     page: &'s (dyn Fn(Leave) -> Boxed<'s> + Sync),
 ) -> Result<ReadRows, Failure> {
-    let mut driver = Driver::new(sender, call, None);
+    let mut driver = Driver::new(sender, call, Requests::NONE);
     read_all(&mut driver, vec![0], Work::Page(page)).await?;
     Ok(driver.page.unwrap_or_default())
 }

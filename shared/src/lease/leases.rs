@@ -7,7 +7,7 @@ use crate::deadline::DualClockDeadline;
 use crate::driver::attempt::{Attempt, Done, refusing_row};
 use crate::driver::read_one;
 use crate::driver::rows::LEASES;
-use crate::driver::send::{Address, Sender};
+use crate::driver::send::{Address, Requests, Sender};
 use crate::error::{Error, Failure, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
@@ -186,7 +186,7 @@ impl Leases {
     /// A change of the lease with this key.
     pub(super) fn change(&self, key: &str, call: &Call) -> Attempt {
         let address = Address { table: self.name.clone(), key: condition::lease_key(key) };
-        Attempt::of_one(address, &LEASES, self.sender(), call)
+        Attempt::of_one(address, &LEASES, Requests::UPDATES, self.sender(), call)
     }
 
     pub(super) fn new_acquire_id(&self) -> Vec<u8> {

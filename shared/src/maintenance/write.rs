@@ -5,7 +5,7 @@ use crate::call::Call;
 use crate::deadline::Deadline;
 use crate::driver::attempt::{Applied, Attempt, Done, Next};
 use crate::driver::rows::Sending;
-use crate::driver::send::Address;
+use crate::driver::send::{Address, Requests};
 use crate::error::Failure;
 use crate::store::Store;
 use fencepost_core::condition::{self, Commit, ConditionalWrite};
@@ -98,7 +98,7 @@ impl Task {
         let mut ids = Vec::new();
         let (mut row, mut so_far) = (row, Written::default());
         let address = Address { table: table.to_owned(), key: key.clone() };
-        let mut attempt = Attempt::of_one(address, &ANY, sender, &call);
+        let mut attempt = Attempt::of_one(address, &ANY, Requests::ROW, sender, &call);
         let done = attempt.decided(sender, &call, |attempt| {
             let now = epoch_seconds(attempt.now);
             if let Some(refused) = attempt.refused_by(|row| Ok::<_, Failure>(row.clone())) {

@@ -5,7 +5,7 @@ use super::record::Record;
 use crate::call::Call;
 use crate::driver::attempt::{Applied, Attempt, Done};
 use crate::driver::rows::{Known, Sending, WriteStep};
-use crate::driver::send::Address;
+use crate::driver::send::{Address, Requests};
 use crate::error::Failure;
 use fencepost_core::condition::Commit;
 use fencepost_core::format::item::Attributes;
@@ -20,7 +20,7 @@ impl RawTable {
     /// A change of the item at this key.
     pub(super) fn change(&self, key: Attributes, call: &Call) -> Attempt {
         let address = Address { table: self.name.clone(), key };
-        let mut attempt = Attempt::of_one(address, self.layout, self.sender(), call);
+        let mut attempt = Attempt::of_one(address, self.layout, Requests::ROW, self.sender(), call);
         let row = &mut attempt.rows[0];
         (row.retention, row.fence, row.is_read_first) = (self.tombstone_retention, self.fence, true);
         row.remembers_items = self.remembers_items && !self.layout.demands_values();

@@ -129,8 +129,8 @@ fn never_connected(error: &(dyn Error + 'static)) -> bool {
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::Sender;
     use super::super::outcome::name;
+    use super::super::{Address, Sender};
     use super::*;
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
@@ -215,7 +215,7 @@ pub(super) mod tests {
         for listens in [true, false] {
             let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
             let sender = sender_to(&format!("http://{}", listener.local_addr().expect("bound")));
-            let read = sender.read("Table", [].into(), leave(None));
+            let read = sender.read_row(vec![Address { table: "Table".to_owned(), key: [].into() }], leave(None));
             let close = async {
                 let Some(listener) = Some(listener).filter(|_| listens) else { return };
                 let (mut stream, _) = listener.accept().await.expect("a connection");

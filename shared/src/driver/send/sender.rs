@@ -3,6 +3,7 @@
     clippy::disallowed_methods,
     reason = "the one place that sends requests; the times of changes are counted from here"
 )]
+#![expect(clippy::result_large_err, reason = "an error of the SDK is moved once, from one match to the next")]
 
 use super::classify::classify;
 use super::guard::{Guard, SENDING, Sending};
@@ -18,6 +19,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{FrameworkMetadata, Intercept};
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::get_item::GetItemOutput;
 use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::operation::scan::ScanOutput;
@@ -53,8 +55,32 @@ pub(crate) type Ended = (SendOutcome, bool);
 /// One send on its way.
 pub(crate) type Boxed<'s> = Pin<Box<dyn Future<Output = Ended> + Send + 's>>;
 
-/// [`Sender::read_batch`]. Only what reads many rows names it, so a program that does not never contains the request.
-pub(crate) type ReadBatch = for<'s> fn(&'s Sender, Vec<Address>, Leave) -> Boxed<'s>;
+type Read = for<'s> fn(&'s Sender, Vec<Address>, Leave) -> Boxed<'s>;
+type Write = for<'s> fn(&'s Sender, &'s str, ConditionalWrite, Leave) -> Boxed<'s>;
+
+/// The requests of a change. A program contains only those that its changes name: each takes some 25 KB.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Requests {
+    pub read: Option<Read>,
+    pub write: Option<Write>,
+    /// Whether one request reads many rows.
+    pub reads_batches: bool,
+}
+
+impl Requests {
+    pub(crate) const NONE: Requests = Requests { read: None, write: None, reads_batches: false };
+    /// Those of one row.
+    pub(crate) const ROW: Requests =
+        Requests { read: Some(Sender::read_row), write: Some(Sender::write), ..Self::NONE };
+    /// Those of rows that are read together, also where it is only one: the functions are permitted one way of reading
+    /// each table.
+    pub(crate) const ROWS: Requests =
+        Requests { read: Some(Sender::read_batch), write: Some(Sender::write), reads_batches: true };
+    /// Those of a row that is only put.
+    pub(crate) const PUTS: Requests = Requests { write: Some(Sender::put), ..Self::NONE };
+    /// Those of a row that is only updated.
+    pub(crate) const UPDATES: Requests = Requests { write: Some(Sender::update), ..Self::NONE };
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct PageRequest {
@@ -103,69 +129,91 @@ impl Sender {
         after(self.began, at)
     }
 
-    pub(crate) async fn read(&self, table: &str, key: Attributes, leave: Leave) -> Ended {
-        record_request("GetItem", Some(table));
-        let request = self.client.get_item().table_name(table).set_key(Some(to_sdk(key))).consistent_read(true);
-        let sent = Box::pin(request.send());
-        self.ended(leave, sent, |output| Some(Shown::Row(output.item.map(from_sdk))), |error| classify(error, Err))
-            .await
+    /// Reads the one row of these, strongly consistent.
+    pub(crate) fn read_row(&self, rows: Vec<Address>, leave: Leave) -> Boxed<'_> {
+        Box::pin(async move {
+            let Some(Address { table, key }) = rows.into_iter().next() else { return no_such_request() };
+            record_request("GetItem", Some(&table));
+            let request = self.client.get_item().table_name(table).set_key(Some(to_sdk(key))).consistent_read(true);
+            let shown = |output: GetItemOutput| Some(Shown::Row(output.item.map(from_sdk)));
+            let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
+            self.ended(leave, Box::pin(sent)).await
+        })
     }
 
     /// Sends one conditional write, once. An applied write returns the attributes requested in it. A refused write
     /// returns the row that refused it, if there was one.
-    #[expect(clippy::result_large_err, reason = "an error of the SDK is moved once, from one match to the next")]
-    pub(crate) async fn write(&self, table: &str, write: ConditionalWrite, leave: Leave) -> Ended {
-        let ConditionalWrite { action, condition, names, values, returning } = write;
-        let values = Some(values).filter(|values| !values.is_empty()).map(to_sdk);
-        let returning = returning.map(return_value);
-        match action {
-            Operation::Put { item } => {
-                record_request("PutItem", Some(table));
-                let request = self.client.put_item().table_name(table).set_item(Some(to_sdk(item)));
-                let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
-                let request = request.set_expression_attribute_values(values).set_return_values(returning);
-                let request = request.return_values_on_condition_check_failure(AllOld);
-                let refused = |error| match error {
-                    PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
-                    error => Err(error),
-                };
-                let sent = Box::pin(request.send());
-                let shown = |output: PutItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
-                self.ended(leave, sent, shown, |error| classify(error, refused)).await
-            }
-            Operation::Update { key, expression } => {
-                record_request("UpdateItem", Some(table));
-                let request = self.client.update_item().table_name(table).set_key(Some(to_sdk(key)));
-                let request = request.update_expression(expression).condition_expression(condition);
-                let request = request.set_expression_attribute_names(Some(names));
-                let request = request.set_expression_attribute_values(values).set_return_values(returning);
-                let request = request.return_values_on_condition_check_failure(AllOld);
-                let refused = |error| match error {
-                    UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
-                    error => Err(error),
-                };
-                let sent = Box::pin(request.send());
-                let shown = |output: UpdateItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
-                self.ended(leave, sent, shown, |error| classify(error, refused)).await
-            }
-            Operation::Delete { key } => {
-                record_request("DeleteItem", Some(table));
-                let request = self.client.delete_item().table_name(table).set_key(Some(to_sdk(key)));
-                let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
-                let request = request.set_expression_attribute_values(values);
-                let request = request.return_values_on_condition_check_failure(AllOld);
-                let refused = |error| match error {
-                    DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
-                    error => Err(error),
-                };
-                let sent = Box::pin(request.send());
-                let shown = |_| Some(Shown::Row(None));
-                self.ended(leave, sent, shown, |error| classify(error, refused)).await
-            }
-            Operation::Check { .. } => {
-                (SendOutcome::Rejected("a check is a step of a transaction, never a write".into()), false)
-            }
+    pub(crate) fn write<'s>(&'s self, table: &'s str, write: ConditionalWrite, leave: Leave) -> Boxed<'s> {
+        match write.action {
+            Operation::Put { .. } => self.put(table, write, leave),
+            Operation::Update { .. } | Operation::Check { .. } => self.update(table, write, leave),
+            Operation::Delete { .. } => self.delete(table, write, leave),
         }
+    }
+
+    /// [`Sender::write`], if it is a put.
+    pub(crate) fn put<'s>(&'s self, table: &'s str, write: ConditionalWrite, leave: Leave) -> Boxed<'s> {
+        Box::pin(async move {
+            let ConditionalWrite { action: Operation::Put { item }, condition, names, values, returning } = write
+            else {
+                return no_such_request();
+            };
+            record_request("PutItem", Some(table));
+            let request = self.client.put_item().table_name(table).set_item(Some(to_sdk(item)));
+            let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
+            let request = request.set_expression_attribute_values(given(values));
+            let request = request.set_return_values(returning.map(return_value));
+            let request = request.return_values_on_condition_check_failure(AllOld);
+            let refused = |error| match error {
+                PutItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                error => Err(error),
+            };
+            let shown = |output: PutItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
+            let sent = async move { heard(request.send().await, shown, |error| classify(error, refused)) };
+            self.ended(leave, Box::pin(sent)).await
+        })
+    }
+
+    /// [`Sender::write`], if it is an update.
+    pub(crate) fn update<'s>(&'s self, table: &'s str, write: ConditionalWrite, leave: Leave) -> Boxed<'s> {
+        Box::pin(async move {
+            let ConditionalWrite { action, condition, names, values, returning } = write;
+            let Operation::Update { key, expression } = action else { return no_such_request() };
+            record_request("UpdateItem", Some(table));
+            let request = self.client.update_item().table_name(table).set_key(Some(to_sdk(key)));
+            let request = request.update_expression(expression).condition_expression(condition);
+            let request = request.set_expression_attribute_names(Some(names));
+            let request = request.set_expression_attribute_values(given(values));
+            let request = request.set_return_values(returning.map(return_value));
+            let request = request.return_values_on_condition_check_failure(AllOld);
+            let refused = |error| match error {
+                UpdateItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                error => Err(error),
+            };
+            let shown = |output: UpdateItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
+            let sent = async move { heard(request.send().await, shown, |error| classify(error, refused)) };
+            self.ended(leave, Box::pin(sent)).await
+        })
+    }
+
+    fn delete<'s>(&'s self, table: &'s str, write: ConditionalWrite, leave: Leave) -> Boxed<'s> {
+        Box::pin(async move {
+            let ConditionalWrite { action: Operation::Delete { key }, condition, names, values, .. } = write else {
+                return no_such_request();
+            };
+            record_request("DeleteItem", Some(table));
+            let request = self.client.delete_item().table_name(table).set_key(Some(to_sdk(key)));
+            let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
+            let request = request.set_expression_attribute_values(given(values));
+            let request = request.return_values_on_condition_check_failure(AllOld);
+            let refused = |error| match error {
+                DeleteItemError::ConditionalCheckFailedException(refusal) => Ok(refusal.item),
+                error => Err(error),
+            };
+            let shown = |_| Some(Shown::Row(None));
+            let sent = async move { heard(request.send().await, shown, |error| classify(error, refused)) };
+            self.ended(leave, Box::pin(sent)).await
+        })
     }
 
     pub(crate) fn new_id(&self) -> WriteId {
@@ -176,8 +224,9 @@ impl Sender {
     pub(crate) async fn transact(&self, steps: Vec<TransactWriteItem>, token: String, leave: Leave) -> Ended {
         record_request("TransactWriteItems", None);
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
-        let sent = Box::pin(request.send());
-        self.ended(leave, sent, |_| Some(Shown::Nothing), classify_transact_write_items).await
+        let shown = |_| Some(Shown::Nothing);
+        let sent = async move { heard(request.send().await, shown, classify_transact_write_items) };
+        self.ended(leave, Box::pin(sent)).await
     }
 
     /// Reads rows of several tables in one request, each strongly consistent. Returns them by position.
@@ -188,10 +237,10 @@ impl Sender {
                 Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
                 Err(error) => return (SendOutcome::Rejected(error.into()), false),
             };
-            let sent = Box::pin(request.send());
             // The caller asks again for the missing rows.
-            let shown = |output| answered(&rows, output).map(Shown::Rows);
-            self.ended(leave, sent, shown, |error| classify(error, Err)).await
+            let shown = move |output| answered(&rows, output).map(Shown::Rows);
+            let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
+            self.ended(leave, Box::pin(sent)).await
         })
     }
 
@@ -199,9 +248,10 @@ impl Sender {
     pub(crate) async fn scan(&self, table: &str, after: Option<Attributes>, limit: Option<i32>, leave: Leave) -> Ended {
         record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after.map(to_sdk)).set_limit(limit);
-        let sent = Box::pin(request.consistent_read(true).send());
+        let request = request.consistent_read(true);
         let shown = |output: ScanOutput| page_of(output.items, output.last_evaluated_key);
-        self.ended(leave, sent, shown, |error| classify(error, Err)).await
+        let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
+        self.ended(leave, Box::pin(sent)).await
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
@@ -214,41 +264,52 @@ impl Sender {
             request.set_expression_attribute_values(Some(to_sdk(values))).scan_index_forward(!page.is_descending);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
         let request = request.set_exclusive_start_key(page.after.clone().map(to_sdk));
-        let sent = Box::pin(request.send());
         let shown = |output: QueryOutput| page_of(output.items, output.last_evaluated_key);
-        self.ended(leave, sent, shown, |error| classify(error, Err)).await
+        let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
+        self.ended(leave, Box::pin(sent)).await
     }
 
-    /// Waits for an answer within the time limit. Returns the proof in it. An incomplete success shows nothing.
+    /// Waits for an answer within the time limit. Returns the proof in it.
     ///
-    /// The answer is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
-    async fn ended<O, E: Error + 'static>(
-        &self,
-        Leave { timeout, leave_by, .. }: Leave,
-        answer: Pin<Box<impl Future<Output = Result<O, SdkError<E, HttpResponse>>>>>,
-        shown: impl FnOnce(O) -> Option<Shown>,
-        classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome,
-    ) -> Ended {
+    /// The send is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
+    async fn ended(&self, Leave { timeout, leave_by, .. }: Leave, sent: Boxed<'_>) -> Ended {
         let sending = Sending::new(leave_by.map(|latest| (self.clock.clone(), latest)));
-        let mut sending = pin!(SENDING.scope(sending, answer));
-        let answer = tokio::time::timeout(timeout, sending.as_mut()).await;
+        let mut sending = pin!(SENDING.scope(sending, sent));
+        let ended = tokio::time::timeout(timeout, sending.as_mut()).await;
         // Dropping the send closes its connection. If it waited for credentials, it counts as lost all the same, so that
         // the next one waits longer for them.
-        let Ok(answer) = answer else { return (SendOutcome::Unknown(no_answer(timeout)), false) };
+        let Ok((outcome, is_answered)) = ended else { return (SendOutcome::Unknown(no_answer(timeout)), false) };
         let never_left = sending.take_value().is_some_and(|sending| sending.never_left());
-        let is_answered = matches!(&answer, Ok(_) | Err(SdkError::ServiceError(_)));
-        let outcome = match answer.map(shown) {
-            Ok(Some(shown)) => SendOutcome::Applied(shown),
-            Ok(None) => SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into()),
-            Err(error) => match classify(error) {
-                SendOutcome::Unknown(source) | SendOutcome::Broken(source) if never_left => {
-                    SendOutcome::NotApplied(source)
-                }
-                outcome => outcome,
-            },
+        let outcome = match outcome {
+            SendOutcome::Unknown(source) | SendOutcome::Broken(source) if never_left => SendOutcome::NotApplied(source),
+            outcome => outcome,
         };
         (outcome, is_answered)
     }
+}
+
+fn no_such_request() -> Ended {
+    (SendOutcome::Rejected("this change has no such request".into()), false)
+}
+
+/// The values of an expression, if it has any.
+fn given(values: Attributes) -> Option<Item> {
+    Some(values).filter(|values| !values.is_empty()).map(to_sdk)
+}
+
+/// The proof in an answer. An incomplete success shows nothing.
+fn heard<O, E: Error + 'static>(
+    answer: Result<O, SdkError<E, HttpResponse>>,
+    shown: impl FnOnce(O) -> Option<Shown>,
+    classify: impl FnOnce(SdkError<E, HttpResponse>) -> SendOutcome,
+) -> Ended {
+    let is_answered = matches!(&answer, Ok(_) | Err(SdkError::ServiceError(_)));
+    let outcome = match answer.map(shown) {
+        Ok(Some(shown)) => SendOutcome::Applied(shown),
+        Ok(None) => SendOutcome::Unknown("the answer does not speak of the rows that were asked for".into()),
+        Err(error) => classify(error),
+    };
+    (outcome, is_answered)
 }
 
 /// Returns a client without retries and with the guard, which names this crate as its framework. Building one reads the
