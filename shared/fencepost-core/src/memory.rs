@@ -212,6 +212,10 @@ mod tests {
         (2..=41).for_each(|made| many.answered(version(made), made % 2 * 60));
         assert_eq!(pruned(&many, 41).len(), 20, "each has a window of its own");
         assert_eq!(pruned(&many, 199).len(), MOST_PRUNED);
+        let mut few: Memory = (1..=17).map(|n| (id(n), Trace::Applied(version(n)))).collect();
+        assert_eq!(pruned(&few, 20).len(), 2);
+        few.answered(version(17), 8);
+        assert_eq!(pruned(&few, 20), [], "some are spared where writers remove their own");
     }
 
     #[test]

@@ -408,6 +408,7 @@ fn rows_that_a_batch_leaves_out_are_asked_for_again_while_there_is_time() {
     play.reads(&[0, 1, 2]);
     let (leave, what) = play.sends();
     assert_eq!(what, What::Read(vec![0, 1, 2]));
+    assert!(!play.change.asks_for_fates(), "nothing was sent yet");
     play.answer(&leave, read(&[1]));
     for (pause, left) in [(20, 10_000), (40, 10_000)] {
         assert!(play.poll().is_none(), "it pauses");
@@ -646,6 +647,7 @@ fn a_row_that_is_read_tells_what_became_of_an_open_attempt_or_that_nobody_can_kn
         let (mut play, id) = Play::with_an_open_attempt();
         play.reads(&[0]);
         let (leave, _) = play.sends();
+        assert!(play.change.asks_for_fates());
         let mut answer = read(&[0]);
         let memory = is_remembered.then_some((id, Trace::Applied(version(1))));
         answer.rows = vec![(0, Some(SeenRow { memory: Some(memory.into_iter().collect()), ..row_at(at) }))];
@@ -853,6 +855,7 @@ fn after_a_lost_lease_the_row_of_each_write_is_asked() {
         play.answer(&leave, answer);
         let (look, what) = play.sends();
         assert_eq!(what, What::Read(vec![at]));
+        assert!(play.change.asks_for_fates());
         let mut answer = read(&[at]);
         let memory = Some([(id, Trace::Applied(version(1)))].into_iter().collect());
         answer.rows = vec![(at, Some(SeenRow { memory, ..row_at(2) }))];
