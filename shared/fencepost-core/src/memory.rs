@@ -40,7 +40,9 @@ impl WriteId {
     /// Reads a write id from its name in a row. `None` if the text is not such a name.
     #[must_use]
     pub fn from_name(name: &str) -> Option<Self> {
-        Some(WriteId(URL_SAFE_NO_PAD.decode(name).ok()?.try_into().ok()?))
+        let mut bytes = [0; 9]; // as many as 11 characters may stand for
+        let length = URL_SAFE_NO_PAD.decode_slice(name, &mut bytes).ok()?;
+        Some(WriteId(bytes[..length].try_into().ok()?))
     }
 
     /// The 8 bytes.
