@@ -347,6 +347,8 @@ mod tests {
         }
         let no_line = |seen| approach(1, Place::NoLine, seen, Some(waiting), WAIT);
         assert_eq!((no_line(None), no_line(Some(1))), (look(30), Approach::Send), "no ticket was given");
+        let drawn = (20..40).filter(|&random| approach(1, Place::Outside, None, Some(EMPTY), random) == Approach::Send);
+        assert_eq!(drawn.count(), 8, "four of ten");
     }
 
     #[test]
