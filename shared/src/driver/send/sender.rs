@@ -30,6 +30,7 @@ use fencepost_core::condition::{ConditionalWrite, Operation, SortBound, key_cond
 use fencepost_core::{AttributeValue, Attributes, ClientState, Leave, Now, RetryPolicy, WriteId};
 use std::borrow::Cow;
 use std::error::Error;
+use std::future::ready;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -146,8 +147,10 @@ impl Sender {
     pub(crate) fn write<'s>(&'s self, table: &'s str, write: ConditionalWrite, leave: Leave) -> Boxed<'s> {
         match write.action {
             Operation::Put { .. } => self.put(table, write, leave),
-            Operation::Update { .. } | Operation::Check { .. } => self.update(table, write, leave),
+            Operation::Update { .. } => self.update(table, write, leave),
             Operation::Delete { .. } => self.delete(table, write, leave),
+            // A check is a step of a transaction.
+            Operation::Check { .. } => Box::pin(ready(no_such_request())),
         }
     }
 
