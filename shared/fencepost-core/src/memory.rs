@@ -3,7 +3,6 @@
 use crate::version::{Incarnation, Version};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use std::collections::BTreeMap;
 
 /// How many ids a write removes from the memory of its row, unless it adds more. More would make the expression long. One
 /// write usually adds one id, so removing a few is enough even if several writers remove the same ones.
@@ -88,7 +87,7 @@ impl Trace {
 /// A row remembers each id for at least R commits, except that a writer may remove its own after W commits, once it was
 /// answered. R and W are constants of the table (`Settings::remembered_writes`, `Settings::edit_window`).
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Memory(BTreeMap<WriteId, Kept>);
+pub struct Memory(Vec<(WriteId, Kept)>); // in the order of the ids
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 struct Kept {
@@ -101,21 +100,26 @@ impl Memory {
     /// The trace of this write, if the row remembers it.
     #[must_use]
     pub fn get(&self, id: WriteId) -> Option<Trace> {
-        self.0.get(&id).map(|kept| kept.trace)
+        self.kept(id).map(|kept| kept.trace)
     }
 
     /// Notes that the write that made this version was answered. Nobody will ask for its id. Copies of it are applied within
     /// `window` versions.
     pub fn answered(&mut self, made: Version, window: u64) {
         let made = |kept: &&mut Kept| matches!(kept.trace, Trace::Applied(before) if before.next() == made);
-        self.0.values_mut().filter(made).for_each(|kept| kept.answered = Some(window));
+        self.0.iter_mut().map(|(_, kept)| kept).filter(made).for_each(|kept| kept.answered = Some(window));
     }
 
     /// Takes over which writes were answered from another memory of the same row.
     pub fn answered_as(&mut self, other: &Memory) {
         for (id, kept) in &mut self.0 {
-            kept.answered = kept.answered.or_else(|| other.0.get(id)?.answered);
+            kept.answered = kept.answered.or_else(|| other.kept(*id)?.answered);
         }
+    }
+
+    fn kept(&self, id: WriteId) -> Option<&Kept> {
+        let place = self.0.binary_search_by_key(&id, |(id, _)| *id).ok()?;
+        Some(&self.0[place].1)
     }
 
     /// How many ids it has.
@@ -144,7 +148,7 @@ impl Memory {
                 old.push(*id);
             }
         }
-        let spare = if self.0.values().any(|kept| kept.answered.is_some()) { SPARE } else { 0 };
+        let spare = if self.0.iter().any(|(_, kept)| kept.answered.is_some()) { SPARE } else { 0 };
         let most = usize::try_from(remembered).unwrap_or(usize::MAX).saturating_add(spare + removed.len());
         let beyond = (self.count() + 1 + burned).saturating_sub(most);
         let first = old.partition_point(|id| *id < by);
@@ -157,7 +161,10 @@ impl Memory {
 
 impl FromIterator<(WriteId, Trace)> for Memory {
     fn from_iter<I: IntoIterator<Item = (WriteId, Trace)>>(traces: I) -> Self {
-        Memory(traces.into_iter().map(|(id, trace)| (id, Kept { trace, answered: None })).collect())
+        let mut kept: Vec<_> = traces.into_iter().map(|(id, trace)| (id, Kept { trace, answered: None })).collect();
+        kept.sort_unstable_by_key(|(id, _)| *id);
+        kept.dedup_by_key(|(id, _)| *id);
+        Memory(kept)
     }
 }
 

@@ -86,7 +86,7 @@ impl<'a> Driver<'a> {
         self.shown.clear();
         self.reasons.clear();
         let sender = self.sender;
-        let mut flights: Vec<Flight<'_>> = Vec::new();
+        let mut flights: Vec<Flight<'_>> = Vec::with_capacity(1); // a hedge is rare
         loop {
             let action = change.poll(self.now(), &mut sender.state(), &mut || sender.rng.next_u64());
             match action {

@@ -25,7 +25,8 @@ use std::env;
 /// | `SSL_CERT_FILE`, `SSL_CERT_DIR` | the trusted authorities, instead of those of the system |
 ///
 /// Sends nothing. The first request fails if a setting is missing. A request that you send with it directly is not sent
-/// again, and fails if its answer does not agree with the checksum of `DynamoDB`.
+/// again, waits for its answer without a limit unless you give it a timeout, and fails if its answer does not agree with
+/// the checksum of `DynamoDB`.
 pub fn client_from_env() -> Client {
     let mut config = SdkConfig::builder()
         .behavior_version(BehaviorVersion::latest())
@@ -38,7 +39,9 @@ pub fn client_from_env() -> Client {
     config.set_use_dual_stack(is_true("AWS_USE_DUALSTACK_ENDPOINT"));
     config.set_account_id_endpoint_mode(variable("AWS_ACCOUNT_ID_ENDPOINT_MODE").and_then(|mode| mode.parse().ok()));
     config.set_framework_metadata(framework());
-    Client::from_conf(Builder::from(&config.build()).interceptor(Guard).build())
+    let mut config = Builder::from(&config.build());
+    Guard::stand_in(&mut config);
+    Client::from_conf(config.build())
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -6,7 +6,9 @@ use aws_sdk_dynamodb::config::interceptors::{
     AfterDeserializationInterceptorContextRef, BeforeSerializationInterceptorContextRef,
     BeforeTransmitInterceptorContextRef,
 };
-use aws_sdk_dynamodb::config::{ConfigBag, Intercept, RuntimeComponents};
+use aws_sdk_dynamodb::config::{
+    Builder, ConfigBag, Intercept, RuntimeComponents, SharedInterceptor, StalledStreamProtectionConfig,
+};
 use aws_sdk_dynamodb::error::BoxError;
 use std::cell::Cell;
 use std::time::SystemTime;
@@ -58,6 +60,16 @@ impl Sending {
 /// Stands in the client, not in each request, because the SDK merges the settings of a request for each send.
 #[derive(Clone, Debug)]
 pub(crate) struct Guard;
+
+impl Guard {
+    /// Puts the guard into a client, where no request can switch it off. If one could, the SDK would ask at each of its
+    /// steps whether it did, which takes more than 10,000 instructions an update. The protection against stalled streams
+    /// goes, because each send of this crate has a timeout.
+    pub(crate) fn stand_in(config: &mut Builder) {
+        config.push_interceptor(SharedInterceptor::permanent(Guard));
+        config.set_stalled_stream_protection(Some(StalledStreamProtectionConfig::disabled()));
+    }
+}
 
 #[derive(Debug, thiserror::Error)]
 #[error("the request was signed too late, and was not sent")]

@@ -323,7 +323,8 @@ pub(super) fn guarded(client: &Client) -> Client {
     if is_guarded && config.retry_config().is_some_and(|retries| retries.max_attempts() == 1) {
         return client.clone();
     }
-    let mut config = config.to_builder().retry_config(RetryConfig::disabled()).interceptor(Guard);
+    let mut config = config.to_builder().retry_config(RetryConfig::disabled());
+    Guard::stand_in(&mut config);
     if let Some(framework) = framework() {
         config.push_framework_metadata(framework);
     }
