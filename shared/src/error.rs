@@ -13,8 +13,8 @@ pub type Source = Box<dyn StdError + Send + Sync>;
 
 /// Why a call failed. Every variant except [`Failure::OutcomeUnknown`] proves that **nothing was applied**.
 ///
-/// `Display` names the remedy and never prints the source. Walk [`source`](std::error::Error::source) for the whole
-/// chain. The causes may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing
+/// `Display` names the remedy, and of a rejection what `DynamoDB` said. Walk [`source`](std::error::Error::source) for
+/// the whole chain. The causes may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing
 /// them.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
@@ -92,9 +92,9 @@ pub enum Failure {
     },
     /// `DynamoDB` refused the request itself: access denied, no such table, invalid request. Correct the set-up,
     /// because repeating the call is useless.
-    #[error("nothing was applied: DynamoDB rejected the request; correct the set-up, repeating is useless")]
+    #[error("nothing was applied: DynamoDB rejected the request ({source}); correct the set-up, repeating is useless")]
     Rejected {
-        /// The refusal.
+        /// The refusal, by its code and message.
         source: Source,
     },
 }
@@ -191,6 +191,76 @@ pub enum IdempotencyError<R = Infallible> {
     Failed(#[from] Failure),
 }
 
+/// The same three questions to each error of an operation. A refusal is not retryable: it is an answer.
+macro_rules! ask {
+    ($error:ident $(<$value:ident>)?) => {
+        impl<$($value,)? R> $error<$($value,)? R> {
+            /// The failure, if the operation was not refused.
+            #[must_use]
+            pub fn failure(&self) -> Option<&Failure> {
+                if let $error::Failed(failure) = self { Some(failure) } else { None }
+            }
+
+            /// See [`Failure::is_retryable`].
+            #[must_use]
+            pub fn is_retryable(&self) -> bool {
+                self.failure().is_some_and(Failure::is_retryable)
+            }
+
+            /// See [`Failure::is_outcome_unknown`].
+            #[must_use]
+            pub fn is_outcome_unknown(&self) -> bool {
+                self.failure().is_some_and(Failure::is_outcome_unknown)
+            }
+        }
+    };
+}
+
+ask!(Error);
+ask!(UpdateError);
+ask!(VersionError<T>);
+ask!(IdempotencyError);
+
+impl<R> Error<R> {
+    /// The error as one of your own, which is made from a refusal and from a failure.
+    ///
+    /// ```
+    /// use fencepost::{Error, Failure};
+    ///
+    /// #[derive(Debug)]
+    /// enum OrderError {
+    ///     SoldOut,
+    ///     Store(Failure),
+    /// }
+    ///
+    /// impl From<Failure> for OrderError {
+    ///     fn from(failure: Failure) -> Self {
+    ///         OrderError::Store(failure)
+    ///     }
+    /// }
+    ///
+    /// let refused = Error::Refused("there are 3 left");
+    /// assert!(matches!(refused.into_own(|_| OrderError::SoldOut), OrderError::SoldOut));
+    /// ```
+    pub fn into_own<E: From<Failure>>(self, refused: impl FnOnce(R) -> E) -> E {
+        match self {
+            Error::Refused(reason) => refused(reason),
+            Error::Failed(failure) => failure.into(),
+        }
+    }
+}
+
+impl<R> UpdateError<R> {
+    /// The error as one of your own. `refused` has no reason if the key has no item.
+    pub fn into_own<E: From<Failure>>(self, refused: impl FnOnce(Option<R>) -> E) -> E {
+        match self {
+            UpdateError::NotFound => refused(None),
+            UpdateError::Refused(reason) => refused(Some(reason)),
+            UpdateError::Failed(failure) => failure.into(),
+        }
+    }
+}
+
 impl From<Unwritable> for Failure {
     fn from(unwritable: Unwritable) -> Self {
         match unwritable {
@@ -279,7 +349,24 @@ mod tests {
             (Failure::EditRefused { name: "x".to_owned(), reason: "x".to_owned() }, false, false),
             (Failure::Rejected { source: source() }, false, false),
         ] {
-            assert_eq!((failure.is_retryable(), failure.is_outcome_unknown()), (retryable, unknown), "{failure}");
+            let asked = [(failure.is_retryable(), failure.is_outcome_unknown()), {
+                let error = VersionError::<Secret>::Failed(failure);
+                (error.is_retryable(), error.is_outcome_unknown())
+            }];
+            assert_eq!(asked, [(retryable, unknown); 2]);
         }
+        let refused = Error::Refused("sold out");
+        assert!(refused.failure().is_none() && !refused.is_retryable() && !refused.is_outcome_unknown());
+    }
+
+    #[test]
+    fn a_refusal_and_a_failure_become_an_error_of_the_caller() {
+        let own = |reason: &str| -> Source { reason.into() };
+        assert_eq!(Error::Refused("sold out").into_own(own).to_string(), "sold out");
+        assert!(Error::<&str>::Failed(Failure::Fenced).into_own(own).to_string().contains("lease"));
+        let own = |reason: Option<&str>| -> Source { reason.unwrap_or("no item").into() };
+        assert_eq!(UpdateError::NotFound.into_own(own).to_string(), "no item");
+        assert_eq!(UpdateError::Refused("empty").into_own(own).to_string(), "empty");
+        assert!(UpdateError::<&str>::Failed(Failure::Fenced).into_own(own).to_string().contains("lease"));
     }
 }

@@ -236,6 +236,13 @@
 //!
 //! Dependencies point in one direction only: `lambda -> http -> {lww, lease -> idempotency -> transact -> table} ->
 //! Store -> driver -> fencepost-core`. Nothing below `http` knows HTTP, and nothing below `lambda` knows Lambda.
+//!
+#![cfg_attr(not(feature = "json"), doc = " [`json`]: https://docs.rs/fencepost/latest/fencepost/json/")]
+#![cfg_attr(not(feature = "http"), doc = " [`http`]: https://docs.rs/fencepost/latest/fencepost/http/")]
+#![cfg_attr(
+    not(feature = "lambda-without-tls"),
+    doc = " [`lambda`]: https://docs.rs/fencepost/latest/fencepost/lambda/"
+)]
 
 mod call;
 mod clock;
@@ -254,6 +261,7 @@ pub mod lease;
 mod listing;
 pub mod lww;
 pub mod maintenance;
+mod rejection;
 mod settings;
 mod store;
 mod table;
@@ -278,7 +286,7 @@ pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
 pub use listing::{Cursor, Index, InvalidCursor, Listed, Page, PageStream, Pages, Projection, Query, Sort};
 pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
-pub use table::{Edited, Exists, Key, KeyPart, NotEdited, Record, Table};
+pub use table::{Edited, Exists, Key, KeyPart, NotEdited, Record, Table, Undecodable};
 pub use throttling::ThrottlingLimit;
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads};

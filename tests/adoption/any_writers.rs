@@ -55,7 +55,7 @@ async fn every_write_is_a_transaction_of_one_step_that_demands_each_declared_val
     table.update_at_version(&key(), at, deposit(1)).await.expect("that version");
     assert_eq!(costs(1, "an update at a version").1[":d0"], number(64));
     let added = table.edit(&key(), &add(5)).await.expect("within the bounds");
-    assert_eq!(added.item.expect("it was read again").value, account(70));
+    assert_eq!(added.item.expect("it decodes").expect("it was read again").value, account(70));
     assert_eq!(costs(2, "an add, which a transaction does not show").1[":d0"], number(65));
     table.delete_at_version(&key(), added.at).await.expect("that version");
     assert_eq!(costs(1, "a delete at a version").1[":d0"], number(70));
@@ -87,7 +87,7 @@ async fn a_deleted_row_that_another_program_makes_again_takes_every_change() {
     assert_eq!(update(&table, 5).await.expect("an account").value, account(35));
     let (_, table) = alive().await;
     let added = table.edit(&key(), &add(5)).await.expect("within the bounds");
-    assert_eq!(added.item.expect("it was read").value, account(35));
+    assert_eq!(added.item.expect("it decodes").expect("it was read").value, account(35));
     let (engine, table) = alive().await;
     table.delete(&key()).await.expect("an account");
     assert!(row(&engine).is_null(), "it is removed");

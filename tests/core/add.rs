@@ -75,7 +75,7 @@ async fn a_cold_add_costs_a_read_and_a_write_and_a_warm_one_a_write() {
     let table = table(&engine);
     for (by, left, counts) in [(-5, 45, (1, 1)), (-30, 15, (0, 1)), (100, 115, (0, 1))] {
         let added = table.edit(&key, &stock(by)).await.expect("within the bounds");
-        assert_eq!(added.item, Some(Versioned { value: shelf(left), at: added.at }));
+        assert_eq!(added.item, Ok(Some(Versioned { value: shelf(left), at: added.at })));
         assert_eq!(engine.take_counts(), counts, "{by}");
     }
     assert_eq!(row(&engine)["_version"]["N"], "4");
@@ -113,7 +113,7 @@ async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
     let (engine, key, at) = with_shelf().await;
     // This client does not know the stock and guesses the last band.
     let added = table(&engine).edit(&key, &stock(-45).seen(at)).await.expect("within the bounds");
-    assert_eq!(added.item.map(|item| item.value), Some(shelf(5)));
+    assert_eq!(added.item.map(|item| item.map(|item| item.value)), Ok(Some(shelf(5))));
     assert_eq!(engine.take_counts(), (0, 2));
     let remembering = table(&engine).remembering_items();
     for (by, counts) in [(1, (1, 1)), (1, (0, 1)), (50, (0, 1)), (-50, (0, 1))] {
@@ -127,7 +127,8 @@ async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
     let (engine, key, _) = with_shelf().await;
     let sell = |count: i64, most: i64| stock(-count).and_add(["counts", "sold"], count, 0..=most);
     let table = table(&engine);
-    let sold = table.edit(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("an item");
+    let sold =
+        table.edit(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("it decodes").expect("an item");
     assert_eq!((sold.value.stock, sold.value.counts["sold"]), (47, 3));
     let refused = table.edit(&key, &sell(8, 10)).await.expect_err("out of bounds");
     assert!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.value.stock == 47));
@@ -179,8 +180,18 @@ async fn an_edit_decodes_its_item_no_more_often_after_lost_races() {
         engine.take_log();
         DECODED.store(0, Relaxed);
         let edited = cold.edit("s-1", &Edit::add("stock", 1, ..)).await.expect("the item is there");
-        assert_eq!(edited.item.expect("it is there").value.stock, 51);
+        assert_eq!(edited.item.expect("it decodes").expect("it is there").value.stock, 51);
         let counts = engine.take_counts();
         assert_eq!((counts.1, DECODED.load(Relaxed)), (races + 1, 2), "before its first write, and for the answer");
     }
+}
+
+#[tokio::test]
+async fn an_edit_whose_item_does_not_decode_was_applied_and_says_so() {
+    let (engine, key, _) = with_shelf().await;
+    let edited = table(&engine).edit(&key, &Edit::set("counts", &"none")).await.expect("applied");
+    let undecodable = edited.item.expect_err("a text is no map");
+    let said = undecodable.to_string();
+    assert!(said.starts_with("the edit was applied") && said.contains("counts"), "{said}");
+    assert_eq!(engine.row(TABLE, "shelfId", "s-1")["counts"]["S"], "none");
 }

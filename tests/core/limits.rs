@@ -1,10 +1,11 @@
 //! The limits of a transaction: a larger one is refused before any request.
 
 use crate::harness::engine::{Engine, is_read};
+use fencepost::lease::LeaseTerms;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{
-    Attempt, Edit, Error, Failure, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy, Store, Table,
-    Version,
+    Attempt, Edit, Error, Failure, FencingToken, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy,
+    Store, Table, Version,
 };
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -200,4 +201,44 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
         assert!(refusal.contains("the field lastSeen,"), "operation {operation}: {refusal}");
     }
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
+}
+
+#[tokio::test]
+async fn a_handle_of_other_reads_reads_and_writes_nothing() {
+    type Use = fn(&mut Attempt, Item<Note>, Item<FencingToken>) -> Result<(), Failure>;
+    let note = || Note { text: String::new() };
+    let uses: [Use; 10] = [
+        |attempt, foreign, _| attempt.knows(foreign).map(drop),
+        |attempt, foreign, _| attempt.get(foreign).map(drop),
+        |attempt, foreign, _| attempt.put_if_absent(foreign, &Note { text: String::new() }).map(drop),
+        |attempt, foreign, _| attempt.version_after_put(foreign).map(drop),
+        |attempt, foreign, _| attempt.update_at(foreign, &Note { text: String::new() }).map(drop),
+        |attempt, foreign, _| attempt.delete_at(foreign).map(drop),
+        |attempt, foreign, _| attempt.check(foreign),
+        |attempt, foreign, _| attempt.edit(foreign, &Edit::set("text", &"mine")),
+        |attempt, foreign, _| attempt.edit_blind(foreign, &Edit::set("text", &"mine")),
+        |attempt, _, lease| attempt.require(lease),
+    ];
+    let engine = Engine::with_tables(&[(TABLE, "noteId"), ("other", "noteId"), ("leases", "leaseKey")]);
+    let store = Store::new(&engine.client());
+    let held = store.leases("leases").acquire("k", "me", LeaseTerms::default()).await.expect("acquired");
+    let (notes, others) = (store.table::<Note>(TABLE), store.table::<Note>("other"));
+    others.create("n-1", &note()).await.expect("created");
+    engine.take_log();
+    for (place, act) in uses.into_iter().enumerate() {
+        let mut foreign = Reads::new();
+        let (item, lease) = (foreign.item("foreign", &others, "n-1"), foreign.lease("lease", &held.token()));
+        // Both are the first and the second row here too.
+        let mut reads = Reads::default();
+        let own = [reads.item("own", &notes, "n-1"), reads.item("own too", &notes, "n-2")];
+        let refused = store.transact_with_retry(reads, |attempt| {
+            attempt.put_if_absent(own[1], &note())?;
+            act(attempt, item, lease)?;
+            Ok::<_, Error>(())
+        });
+        let Error::Failed(failure) = refused.await.expect_err("a foreign handle");
+        let is_named = matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains("other Reads"));
+        assert!(is_named, "{place}: {failure}");
+    }
+    assert!(engine.take_log().iter().all(|asked| is_read(&asked.operation)), "nothing was written");
 }

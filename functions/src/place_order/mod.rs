@@ -168,7 +168,7 @@ async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Resul
         let decided = decide_place(placement, &values(attempt, &products)?, app.now());
         let effect = decided.map_err(|refusal| Error::Refused(refusal.into()))?;
         add_all(attempt, &products, &effect.products)?;
-        let version = attempt.version_after_put(order);
+        let version = attempt.version_after_put(order)?;
         let placed_version = (version != FIRST).then_some(version.get());
         let value = Order { placed_version, ..effect.order };
         let at = attempt.put_if_absent(order, &value)?;

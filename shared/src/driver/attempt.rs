@@ -34,6 +34,8 @@ pub struct Attempt {
     pub(crate) most_refusals: usize,
     /// What became of the attempt before this one. `None` before the first.
     pub(crate) last: Option<Last>,
+    /// The [`Reads`](crate::Reads) whose handles it takes. `None` if it is no transaction.
+    pub(crate) reads: Option<u64>,
     requests: Requests,
 }
 
@@ -124,6 +126,7 @@ impl Attempt {
             refusals: 0,
             most_refusals: usize::try_from(sender.policy.max_attempts).map_or(MOST_OPEN, |most| most.min(MOST_OPEN)),
             last: None,
+            reads: None,
             requests,
         }
     }

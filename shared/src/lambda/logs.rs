@@ -93,15 +93,17 @@ pub(super) fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The causes of a problem. An operation's error of the SDK says the same as the exception in it, which is said once.
+/// The causes of a problem. What an error quotes of its source is said once.
 pub(super) fn chain(problem: &Problem) -> String {
     let mut texts: Vec<String> = Vec::new();
     let mut next = problem.source();
     while let Some(error) = next {
-        texts.push(error.to_string());
+        let text = error.to_string();
+        if !texts.last().is_some_and(|last| last.contains(&text)) {
+            texts.push(text);
+        }
         next = error.source();
     }
-    texts.dedup();
     texts.join(": ")
 }
 
@@ -147,8 +149,8 @@ mod tests {
 
     #[test]
     fn the_log_has_the_whole_chain_of_a_fault() {
-        let problem = Problem::from(Failure::Rejected { source: "no such table".into() });
-        assert!(chain(&problem).ends_with("repeating is useless: no such table"), "{}", chain(&problem));
+        let problem = Problem::from(Failure::Unavailable { source: "no route".into() });
+        assert!(chain(&problem).ends_with("repeat the call later: no route"), "{}", chain(&problem));
         let exception = ResourceNotFoundException::builder().message("no such table").build();
         let error = UpdateItemError::ResourceNotFoundException(exception);
         let said = chain(&Problem::from(Failure::Rejected { source: error.into() }));

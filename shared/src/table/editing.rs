@@ -21,8 +21,16 @@ use std::{fmt, mem};
 pub struct Edited<T> {
     /// The version made by the edit.
     pub at: ItemVersion,
-    /// The item as the answer shows it. It may show later changes too. `None` if it was deleted, or does not decode.
-    pub item: Option<Versioned<T>>,
+    /// The item as the answer shows it. It may show later changes too. `None` if it was deleted since.
+    pub item: Result<Option<Versioned<T>>, Undecodable>,
+}
+
+/// The edit was applied, and its item does not decode as the type of the table. Repair the row.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("the edit was applied, and left an item that does not decode, repair it: {reason}")]
+pub struct Undecodable {
+    /// The problem with the item, by its attribute.
+    pub reason: String,
 }
 
 /// Why an item refused an edit. Nothing was written. Each holds the item.
@@ -111,7 +119,12 @@ impl<T: Record> Table<T> {
         };
         let ((), at, row) = Self::applied(applied)?;
         let row = self.raw.row_after_edit(&attempt, row, at, call).await?;
-        Ok(Edited { at, item: row.and_then(|row| Self::decode(&row).ok().flatten()) })
+        let item = row.as_ref().map_or(Ok(None), Self::decode);
+        match item {
+            Ok(item) => Ok(Edited { at, item: Ok(item) }),
+            Err(Failure::CorruptItem { reason }) => Ok(Edited { at, item: Err(Undecodable { reason }) }),
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     fn not_edited(edit: &Edit, unmet: Option<Unmet>, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {

@@ -12,7 +12,7 @@ mod record;
 mod update;
 mod value;
 
-pub use editing::{Edited, NotEdited};
+pub use editing::{Edited, NotEdited, Undecodable};
 pub use handle::Table;
 pub use key::{Key, KeyPart};
 pub use record::Record;

@@ -68,18 +68,26 @@ impl Attempt {
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that
     /// was not read along and has had no refused step.
-    #[must_use]
-    pub fn knows<T: Record>(&self, item: Item<T>) -> bool {
-        !matches!(self.rows[item.row].known, Known::Nothing)
+    ///
+    /// # Errors
+    /// [`Failure::InvalidTransaction`]: the item is one of other [`Reads`](super::Reads).
+    pub fn knows<T: Record>(&self, item: Item<T>) -> Result<bool, Failure> {
+        Ok(!matches!(self.rows[self.row(item)?].known, Known::Nothing))
+    }
+
+    fn row<T>(&self, item: Item<T>) -> Result<usize, Failure> {
+        item.row_of(self.reads)
     }
 
     /// The item as it was observed. `None` if the key has no row or a tombstone.
     ///
     /// # Errors
-    /// [`Failure::CorruptItem`]: the stored item does not decode. Repair the row.
+    /// [`Failure::CorruptItem`]: the stored item does not decode. Repair the row. [`Failure::InvalidTransaction`]: the
+    /// item is one of other [`Reads`](super::Reads).
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
-        self.rows[item.row].is_looked_at.store(true, Relaxed);
-        match &self.rows[item.row].known {
+        let known = &self.rows[self.row(item)?];
+        known.is_looked_at.store(true, Relaxed);
+        match &known.known {
             Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => Ok(None),
             Known::Row(row) => Table::<T>::decode(row),
         }
@@ -90,7 +98,8 @@ impl Attempt {
     /// # Errors
     /// [`Failure::InvalidTransaction`]: the item exists, or has a step already; correct the decision. See [`Failure`].
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
-        let known = &self.rows[item.row];
+        let row = self.row(item)?;
+        let known = &self.rows[row];
         known.is_looked_at.store(true, Relaxed);
         let write = match &known.known {
             Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
@@ -99,21 +108,24 @@ impl Attempt {
             Known::Row(row) if row.is_tombstone => Write::Revive(row, Table::<T>::encode(value)?),
             Known::Row(_) => return Err(invalid(format!("{} is there already", known.name))),
         };
-        let prepared = self.prepared(item.row, write)?;
-        self.write(item.row, prepared)
+        let prepared = self.prepared(row, write)?;
+        self.write(row, prepared)
     }
 
     /// The version that [`put_if_absent`](Attempt::put_if_absent) will make: the
     /// [first](crate::Settings::first_version) on a free key, more on a tombstone.
-    #[must_use]
-    pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Version {
-        self.rows[item.row].is_looked_at.store(true, Relaxed);
-        match &self.rows[item.row].known {
+    ///
+    /// # Errors
+    /// [`Failure::InvalidTransaction`]: the item is one of other [`Reads`](super::Reads).
+    pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Result<Version, Failure> {
+        let known = &self.rows[self.row(item)?];
+        known.is_looked_at.store(true, Relaxed);
+        Ok(match &known.known {
             Known::Row(row) => row.at.version.next(),
             Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
                 first_version(Table::<T>::LAYOUT)
             }
-        }
+        })
     }
 
     /// Adds a step to replace the observed value with `value`, if the item is still at the observed version. Returns
@@ -123,10 +135,10 @@ impl Attempt {
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision. For others,
     /// see [`Failure`].
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
-        let row = self.live(item)?;
+        let (index, row) = self.live(item)?;
         let current = Table::<T>::value_in(&row.attributes)?;
-        let prepared = self.prepared(item.row, Write::Update(row, Table::<T>::diff(&current, value)?))?;
-        self.write(item.row, prepared)
+        let prepared = self.prepared(index, Write::Update(row, Table::<T>::diff(&current, value)?))?;
+        self.write(index, prepared)
     }
 
     /// Adds a step to delete the item, if it is still at the observed version. Returns the version of the tombstone.
@@ -134,9 +146,9 @@ impl Attempt {
     /// # Errors
     /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
-        let row = self.live(item)?;
-        let prepared = self.prepared(item.row, Write::Delete(row.at, Some(row)))?;
-        Ok(self.write(item.row, prepared)?.version)
+        let (index, row) = self.live(item)?;
+        let prepared = self.prepared(index, Write::Delete(row.at, Some(row)))?;
+        Ok(self.write(index, prepared)?.version)
     }
 
     /// Adds a step without a write. It demands that the key is still as observed.
@@ -144,7 +156,7 @@ impl Attempt {
     /// # Errors
     /// [`Failure::InvalidTransaction`]: the item was not read, or has a step already; correct the decision.
     pub fn check<T: Record>(&mut self, item: Item<T>) -> Result<(), Failure> {
-        self.check_row(item.row)
+        self.check_row(self.row(item)?)
     }
 
     /// Adds a [`check`](Attempt::check) for every item that was read and has no step yet.
@@ -212,10 +224,11 @@ impl Attempt {
     }
 
     fn add_edit<T: Record>(&mut self, item: Item<T>, edit: &Edit, is_blind: bool) -> Result<(), Failure> {
-        let added = self.edit_row(item.row, edit, is_blind);
+        let row = self.row(item)?;
+        let added = self.edit_row(row, edit, is_blind);
         if added.is_err() {
             // The error may show the state of the row.
-            self.rows[item.row].is_looked_at.store(true, Relaxed);
+            self.rows[row].is_looked_at.store(true, Relaxed);
         }
         added
     }
@@ -255,22 +268,24 @@ impl Attempt {
     /// [`Failure::Fenced`]: an earlier attempt showed that the lease is lost. If other items can decide the answer,
     /// look at them first. [`Failure::InvalidTransaction`]: the lease has a step already; correct the decision.
     pub fn require(&mut self, lease: Item<FencingToken>) -> Result<(), Failure> {
-        let KnownRow { address, known, fence, .. } = &self.rows[lease.row];
+        let row = self.row(lease)?;
+        let KnownRow { address, known, fence, .. } = &self.rows[row];
         match (known, fence) {
             (Known::Lease { is_lost: false }, Some(token)) => {
                 let check = condition::check_held(address.key.clone(), *token);
                 let requires = Role::Requires(*token);
-                self.add_step(lease.row, check, requires, None)
+                self.add_step(row, check, requires, None)
             }
             _ => Err(Failure::Fenced),
         }
     }
 
-    fn live<T>(&self, item: Item<T>) -> Result<&Row, Failure> {
-        let known = &self.rows[item.row];
+    fn live<T>(&self, item: Item<T>) -> Result<(usize, &Row), Failure> {
+        let index = self.row(item)?;
+        let known = &self.rows[index];
         known.is_looked_at.store(true, Relaxed);
         match &known.known {
-            Known::Row(row) if !row.is_tombstone => Ok(row),
+            Known::Row(row) if !row.is_tombstone => Ok((index, row)),
             _ => Err(invalid(format!("{} is not there", known.name))),
         }
     }

@@ -10,13 +10,17 @@ use fencepost_core::condition;
 use fencepost_core::format::layout::Regions;
 use std::fmt;
 use std::marker::PhantomData;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The most steps of a transaction and the most rows read for it (`DynamoDB` quota).
 const MAX_STEPS: usize = 100;
 
 /// The items for a decision, with their names. At most 100.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reads {
+    /// Tells the [`Reads`] of one process apart, so that no handle is taken for one of another.
+    id: u64,
     rows: Vec<KnownRow>,
     stores: Vec<Store>,
     failure: Option<Failure>,
@@ -26,7 +30,12 @@ impl Reads {
     /// Creates an empty list.
     #[must_use]
     pub fn new() -> Self {
-        Self::default()
+        static CREATED: AtomicU64 = AtomicU64::new(0);
+        Reads { id: CREATED.fetch_add(1, Relaxed), rows: Vec::new(), stores: Vec::new(), failure: None }
+    }
+
+    pub(super) fn id(&self) -> u64 {
+        self.id
     }
 
     /// Adds an item to read before the first decision. Logs use `name` for its step.
@@ -66,7 +75,7 @@ impl Reads {
         let address = Address { table: token.table.clone(), key: condition::lease_key(&token.key) };
         let row = KnownRow::new(name.into(), address, &LEASES);
         self.rows.push(KnownRow { fence: Some(token.token), known: Known::Lease { is_lost: false }, ..row });
-        Item { row: self.rows.len() - 1, value: PhantomData }
+        self.last_item()
     }
 
     fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, is_read_first: bool) -> Item<T> {
@@ -84,7 +93,11 @@ impl Reads {
             }
             Err(failure) => self.failure = Some(failure),
         }
-        Item { row: self.rows.len().saturating_sub(1), value: PhantomData }
+        self.last_item()
+    }
+
+    fn last_item<T>(&self) -> Item<T> {
+        Item { reads: self.id, row: self.rows.len().saturating_sub(1), value: PhantomData }
     }
 
     /// The items, all of which must be reached by this client.
@@ -113,10 +126,26 @@ impl Reads {
     }
 }
 
-/// A handle to an item of [`Reads`], or to a lease (`Item<FencingToken>`).
+impl Default for Reads {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+/// A handle to an item of [`Reads`], or to a lease (`Item<FencingToken>`). It belongs to these [`Reads`]: an
+/// [`Attempt`](super::Attempt) on others answers it with [`Failure::InvalidTransaction`].
 pub struct Item<T> {
-    pub(super) row: usize,
+    reads: u64,
+    row: usize,
     value: PhantomData<fn() -> T>,
+}
+
+impl<T> Item<T> {
+    /// Its row, if it is a handle of these [`Reads`].
+    pub(super) fn row_of(self, reads: Option<u64>) -> Result<usize, Failure> {
+        let foreign = || invalid("an item is a handle of other Reads: use one that these Reads returned".to_owned());
+        (Some(self.reads) == reads).then_some(self.row).ok_or_else(foreign)
+    }
 }
 
 impl<T> Clone for Item<T> {

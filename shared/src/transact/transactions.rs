@@ -57,7 +57,9 @@ impl Store {
         decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<A, Error<R>> {
         let (sender, call) = (self.sender(), &self.call());
+        let id = reads.id();
         let mut attempt = Attempt::of_many(reads.into_rows(sender)?, sender, call);
+        attempt.reads = Some(id);
         let done = attempt.decided(sender, call, |attempt| {
             let decided = decide(attempt);
             let writes = decided.is_ok() && attempt.has_steps();

@@ -191,7 +191,10 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let (key, number, known) = (self.client.scene.name.as_str(), *number, self.known);
         match what {
             "add" => match self.table.in_call(call).edit(key, &Edit::add("count", 1, ..)).await {
-                Ok(added) => Told::Applied(added.at, added.item.map(|shown| (shown.at, shown.value.into()))),
+                Ok(added) => {
+                    let item = added.item.expect("it decodes");
+                    Told::Applied(added.at, item.map(|shown| (shown.at, shown.value.into())))
+                }
                 Err(UpdateError::NotFound) => Told::SawNothing,
                 Err(UpdateError::Failed(failure)) => by_failure(&failure),
                 Err(other) => panic!("no such thing happens here: {other}"),

@@ -71,7 +71,7 @@ impl<T: Subject> InAttempt for Handle<T> {
     fn look(&self, attempt: &Attempt, noted: &Noted<'_>) -> Result<Shown, Failure> {
         noted.own.plays("Attempt::get");
         noted.own.plays("Attempt::knows");
-        let (known, seen) = (attempt.knows(self.item), attempt.get(self.item)?);
+        let (known, seen) = (attempt.knows(self.item)?, attempt.get(self.item)?);
         Ok(Shown { is_certain: known, ..shown(self.row, seen.as_ref()) })
     }
 
@@ -87,7 +87,7 @@ impl<T: Subject> InAttempt for Handle<T> {
         Ok(match step {
             Step::Nothing => None,
             Step::Check => {
-                if attempt.knows(self.item) {
+                if attempt.knows(self.item)? {
                     plays("Attempt::check");
                     looks.push(self.look(attempt, noted)?);
                     attempt.check(self.item)?;
@@ -110,7 +110,7 @@ impl<T: Subject> InAttempt for Handle<T> {
                         plays("Attempt::put_if_absent");
                         plays("Attempt::version_after_put");
                         let next = noted.drawn::<T>(change.draw.unwrap_or(id), id);
-                        let version = attempt.version_after_put(self.item);
+                        let version = attempt.version_after_put(self.item)?;
                         let at = attempt.put_if_absent(self.item, &next)?;
                         assert_eq!(at.version, version, "the version after a put");
                         Some((noted.made(self.row, &next), Some(at)))

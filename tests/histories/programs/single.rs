@@ -142,7 +142,7 @@ async fn while_held<T: Subject>(player: &Player, table: &Table<T>, row: Row, cal
 fn edited<T: Subject>(row: Row, id: u64, done: Result<Edited<T>, UpdateError<NotEdited<T>>>) -> Told {
     match done {
         Ok(done) => {
-            let shown = done.item.iter().map(|item| shown(row, Some(item))).collect();
+            let shown = done.item.expect("it decodes").iter().map(|item| shown(row, Some(item))).collect();
             Told { decision: Some(id), made: vec![(row, done.at)], shown, ..Told::of(Outcome::Applied) }
         }
         Err(UpdateError::NotFound) => Told::shows(vec![shown::<T>(row, None)]),

@@ -3,14 +3,10 @@
 use super::outcome::{Reason, SendOutcome};
 use super::values::{Item, from_sdk};
 use crate::error::Source;
+use crate::rejection::Rejection;
 use crate::throttling::{Throttled, retry_after};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::put_item::PutItemError;
-use aws_sdk_dynamodb::operation::query::QueryError;
-use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
-use aws_sdk_dynamodb::types::CancellationReason;
-use aws_sdk_dynamodb::types::error::TransactionCanceledException;
 use hyper_util::client::legacy;
 use std::error::Error;
 use std::time::Duration;
@@ -30,33 +26,28 @@ pub(super) fn classify<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(
 
 /// Whether `DynamoDB` found this query malformed: a start key unfit for the index, for example.
 pub(crate) fn is_malformed_query(source: &Source) -> bool {
-    source.downcast_ref::<QueryError>().and_then(ProvideErrorMetadata::code) == Some("ValidationException")
+    code_of(source, 0) == Some("ValidationException")
 }
 
 /// Whether a rejection depends on the stored data, so that a second copy of the write may be applied to a later state: the
 /// item would be too large, or its collection is full. `is_exact`: the step demands one version, whose size is fixed. A
 /// write of one row is step 0.
 pub(crate) fn depends_on_the_data(source: &Source, is_exact: impl Fn(usize) -> bool) -> bool {
-    let depends = |(step, code): (usize, Option<&str>)| match code {
+    let depends = |step: usize| match code_of(source, step) {
         Some("ItemCollectionSizeLimitExceededException" | "ItemCollectionSizeLimitExceeded") => true,
         Some("ValidationException" | "ValidationError") => !is_exact(step),
         _ => false,
     };
-    codes(source).into_iter().enumerate().any(depends)
+    (0..Rejection::codes_of(source).len()).any(depends)
 }
 
 /// Whether this step was a reason of the rejection.
 pub(crate) fn is_reason(source: &Source, step: usize) -> bool {
-    codes(source).get(step).is_some_and(|code| !matches!(code, None | Some("None")))
+    code_of(source, step).is_some()
 }
 
-/// The codes of a rejected write, one for each step.
-fn codes(source: &Source) -> Vec<Option<&str>> {
-    if let Some(cancelled) = source.downcast_ref::<TransactionCanceledException>() {
-        return cancelled.cancellation_reasons().iter().map(CancellationReason::code).collect();
-    }
-    let update = source.downcast_ref::<UpdateItemError>().and_then(ProvideErrorMetadata::code);
-    vec![update.or_else(|| source.downcast_ref::<PutItemError>().and_then(ProvideErrorMetadata::code))]
+fn code_of(source: &Source, step: usize) -> Option<&str> {
+    Rejection::codes_of(source).get(step)?.as_deref()
 }
 
 /// Classifies an error of the service by its code and HTTP status, never by its text.
@@ -96,7 +87,7 @@ pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(
             Some("InvalidEndpointException" | "ItemCollectionSizeLimitExceededException" | "ResourceNotFoundException"),
             _,
         )
-        | (Some(_), 400..=499) => SendOutcome::Rejected(error.into()),
+        | (Some(_), 400..=499) => SendOutcome::Rejected(Rejection::new(error).into()),
         // DynamoDB always gives a code. An answer without one is not from DynamoDB. A 5xx may follow the work.
         _ => SendOutcome::Unknown(error.into()),
     }
@@ -135,6 +126,7 @@ pub(super) mod tests {
     use aws_sdk_dynamodb::Client;
     use aws_sdk_dynamodb::config::{BehaviorVersion, Config, Credentials, Region};
     use aws_sdk_dynamodb::error::ErrorMetadata;
+    use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
     use aws_smithy_runtime_api::client::result::ConnectorError;
     use fencepost_core::{Leave, SendId, Why};
     use std::time::SystemTime;

@@ -4,6 +4,7 @@ use super::classify::{by_code, unanswered};
 use super::outcome::{Reason, SendOutcome};
 use super::values::{Item, from_sdk, to_sdk};
 use crate::error::Source;
+use crate::rejection::Rejection;
 use crate::throttling::{Throttled, retry_after};
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::error::{BuildError, SdkError};
@@ -110,7 +111,10 @@ pub(super) fn classify_transact_write_items(error: SdkError<TransactWriteItemsEr
                 error @ E::IdempotentParameterMismatchException(_) => SendOutcome::Mismatch(error.into()),
                 // An earlier send of this transaction is in progress. It may be applied in a moment.
                 error @ E::TransactionInProgressException(_) => SendOutcome::Unknown(error.into()),
-                error => by_code(status, retry_after, error),
+                error => match by_code(status, retry_after, error) {
+                    SendOutcome::Rejected(source) => SendOutcome::Rejected(Rejection::of_no_step(source)),
+                    outcome => outcome,
+                },
             }
         }
         other => unanswered(other),
@@ -120,19 +124,19 @@ pub(super) fn classify_transact_write_items(error: SdkError<TransactWriteItemsEr
 /// Classifies a cancelled transaction. A refused step decides first, because its row may show an earlier send as
 /// applied. An impossible step comes next. Otherwise the transaction was only refused for now.
 fn classify_cancellation(
-    reasons: Vec<CancellationReason>,
+    mut answered: Vec<CancellationReason>,
     retry_after: Option<Duration>,
     error: impl Error + Send + Sync + 'static,
 ) -> SendOutcome {
     let is_throttled = |reason: &CancellationReason| {
         matches!(reason.code(), Some("ProvisionedThroughputExceeded" | "ThrottlingError"))
     };
-    let is_throttled = reasons.iter().any(is_throttled);
-    let reasons: Vec<_> = reasons.into_iter().map(classify_reason).collect();
+    let is_throttled = answered.iter().any(is_throttled);
+    let reasons: Vec<_> = answered.iter_mut().map(classify_reason).collect();
     if reasons.iter().any(|reason| matches!(reason, Reason::Refused(_))) {
         SendOutcome::Refused(reasons)
     } else if reasons.contains(&Reason::Rejected) {
-        SendOutcome::Rejected(error.into())
+        SendOutcome::Rejected(Rejection::of_steps(&answered, error).into())
     } else if is_throttled {
         SendOutcome::NotApplied(Throttled::new(error, retry_after).into())
     } else {
@@ -140,10 +144,11 @@ fn classify_cancellation(
     }
 }
 
-fn classify_reason(reason: CancellationReason) -> Reason {
+/// Takes the row out of a refusal.
+fn classify_reason(reason: &mut CancellationReason) -> Reason {
     match reason.code.as_deref() {
         None | Some("None") => Reason::None,
-        Some("ConditionalCheckFailed") => Reason::Refused(reason.item.map(from_sdk)),
+        Some("ConditionalCheckFailed") => Reason::Refused(reason.item.take().map(from_sdk)),
         Some("ItemCollectionSizeLimitExceeded" | "ValidationError" | "AccessDenied" | "DuplicateItem") => {
             Reason::Rejected
         }

@@ -1,0 +1,75 @@
+//! [`Rejection`]: an answer by which `DynamoDB` rejected a request for good, with its code and message.
+
+use crate::error::Source;
+use aws_sdk_dynamodb::error::ProvideErrorMetadata;
+use aws_sdk_dynamodb::types::CancellationReason;
+use std::error::Error;
+
+#[derive(Debug, thiserror::Error)]
+#[error("{said}")]
+pub(crate) struct Rejection {
+    /// The code of each step that was a reason. A request that is no transaction is step 0.
+    codes: Vec<Option<String>>,
+    said: String,
+    source: Source,
+}
+
+impl Rejection {
+    pub(crate) fn new(error: impl ProvideErrorMetadata + Error + Send + Sync + 'static) -> Self {
+        let said = sentence(error.code(), error.message());
+        Rejection { codes: vec![error.code().map(str::to_owned)], said, source: error.into() }
+    }
+
+    pub(crate) fn of_steps(reasons: &[CancellationReason], error: impl Error + Send + Sync + 'static) -> Self {
+        let codes: Vec<_> = reasons.iter().map(|reason| reason.code.clone().filter(|code| code != "None")).collect();
+        let steps = reasons.iter().enumerate().filter(|(step, _)| codes[*step].is_some());
+        let said: Vec<_> = steps
+            .map(|(step, reason)| format!("step {}: {}", step + 1, sentence(reason.code(), reason.message())))
+            .collect();
+        Rejection { codes, said: said.join("; "), source: error.into() }
+    }
+
+    /// Takes the code of a whole transaction for that of none of its steps.
+    pub(crate) fn of_no_step(source: Source) -> Source {
+        match source.downcast::<Rejection>() {
+            Ok(rejection) => Rejection { codes: Vec::new(), ..*rejection }.into(),
+            Err(source) => source,
+        }
+    }
+
+    /// The codes of a request that was rejected, one for each step. None for a request that never became one.
+    pub(crate) fn codes_of(source: &Source) -> &[Option<String>] {
+        source.downcast_ref().map_or(&[], |rejection: &Rejection| &rejection.codes)
+    }
+}
+
+fn sentence(code: Option<&str>, message: Option<&str>) -> String {
+    [code.unwrap_or("no code"), message.unwrap_or("no message")].join(": ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use aws_sdk_dynamodb::error::ErrorMetadata;
+    use aws_sdk_dynamodb::operation::put_item::PutItemError;
+
+    #[test]
+    fn a_rejection_says_what_dynamodb_said_and_which_steps_were_meant() {
+        let denied = || ErrorMetadata::builder().code("AccessDeniedException").message("no such grant").build();
+        let one: Source = Rejection::new(PutItemError::generic(denied())).into();
+        assert_eq!(one.to_string(), "AccessDeniedException: no such grant");
+        assert_eq!(Rejection::codes_of(&one), [Some("AccessDeniedException".to_owned())]);
+        let whole = Rejection::of_no_step(one);
+        assert_eq!(
+            (whole.to_string().as_str(), Rejection::codes_of(&whole).len()),
+            ("AccessDeniedException: no such grant", 0)
+        );
+        let reason = |code: &str| CancellationReason::builder().code(code).build();
+        let large = CancellationReason::builder().code("ValidationError").message("too large").build();
+        let steps: Source =
+            Rejection::of_steps(&[reason("None"), large, reason("AccessDenied")], std::fmt::Error).into();
+        assert_eq!(steps.to_string(), "step 2: ValidationError: too large; step 3: AccessDenied: no message");
+        assert_eq!(Rejection::codes_of(&steps).iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, true]);
+        assert_eq!(Rejection::codes_of(&"never sent".into()).len(), 0);
+    }
+}
