@@ -90,6 +90,15 @@ pub enum Failure {
         /// The problem with the steps.
         reason: String,
     },
+    /// The client cannot send anything: it has no region or no credentials. Correct how it is made, because repeating the
+    /// call is useless.
+    #[error(
+        "nothing was applied: the client cannot send requests: {source}; give it a region and credentials, as with AWS_REGION and AWS_PROFILE"
+    )]
+    NotConfigured {
+        /// What the client lacks.
+        source: Source,
+    },
     /// `DynamoDB` refused the request itself: access denied, no such table, invalid request. Correct the set-up,
     /// because repeating the call is useless.
     #[error("nothing was applied: DynamoDB rejected the request ({source}); correct the set-up, repeating is useless")]
@@ -347,6 +356,7 @@ mod tests {
             (Failure::OutcomeUnknown { source: source() }, false, true),
             (Failure::Fenced, false, false),
             (Failure::EditRefused { name: "x".to_owned(), reason: "x".to_owned() }, false, false),
+            (Failure::NotConfigured { source: source() }, false, false),
             (Failure::Rejected { source: source() }, false, false),
         ] {
             let asked = [(failure.is_retryable(), failure.is_outcome_unknown()), {

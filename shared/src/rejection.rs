@@ -1,6 +1,9 @@
-//! [`Rejection`]: an answer by which `DynamoDB` rejected a request for good, with its code and message.
+//! Why a request is of no use until the set-up is corrected. [`Rejection`]: what `DynamoDB` answered, with its code and message.
+//! [`NotConfigured`]: what the client lacks to send anything.
 
 use crate::error::Source;
+use aws_credential_types::provider::error::CredentialsError;
+use aws_sdk_dynamodb::config::Config;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::CancellationReason;
 use std::error::Error;
@@ -41,6 +44,31 @@ impl Rejection {
     pub(crate) fn codes_of(source: &Source) -> &[Option<String>] {
         source.downcast_ref().map_or(&[], |rejection: &Rejection| &rejection.codes)
     }
+}
+
+#[derive(Debug, thiserror::Error)]
+#[error("{lacks}")]
+pub(crate) struct NotConfigured {
+    lacks: &'static str,
+    source: Source,
+}
+
+impl NotConfigured {
+    /// Why a request that failed before it left will always fail. If it may leave later, gives back its error.
+    pub(crate) fn of(config: &Config, source: Source) -> Result<Self, Source> {
+        let lacks = match credentials_in(&*source) {
+            Some(CredentialsError::CredentialsNotLoaded(_)) => "it found no credentials",
+            Some(CredentialsError::InvalidConfiguration(_)) => "its credentials are set up in a way that is not valid",
+            Some(_) => return Err(source),
+            None if config.region().is_none() => "it has no region",
+            None => return Err(source),
+        };
+        Ok(NotConfigured { lacks, source })
+    }
+}
+
+fn credentials_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e CredentialsError> {
+    error.downcast_ref().or_else(|| credentials_in(error.source()?))
 }
 
 fn sentence(code: Option<&str>, message: Option<&str>) -> String {

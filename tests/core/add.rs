@@ -32,7 +32,7 @@ pub fn stock(by: i64) -> Edit {
     Edit::add("stock", by, 0..=MAX).bands("status", "stock", [(0..=9, "low"), (10..=MAX, "high")])
 }
 
-fn shelf(stock: i64) -> Shelf {
+pub fn shelf(stock: i64) -> Shelf {
     let status = if stock < 10 { "low" } else { "high" }.to_owned();
     Shelf { stock, status, counts: [("sold".to_owned(), 0)].into() }
 }

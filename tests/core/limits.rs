@@ -227,7 +227,7 @@ async fn a_handle_of_other_reads_reads_and_writes_nothing() {
     engine.take_log();
     for (place, act) in uses.into_iter().enumerate() {
         let mut foreign = Reads::new();
-        let (item, lease) = (foreign.item("foreign", &others, "n-1"), foreign.lease("lease", &held.token()));
+        let (item, lease) = (foreign.item("foreign", &others, "n-1"), foreign.lease("lease", held.token()));
         // Both are the first and the second row here too.
         let mut reads = Reads::default();
         let own = [reads.item("own", &notes, "n-1"), reads.item("own too", &notes, "n-2")];

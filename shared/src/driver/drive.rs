@@ -10,6 +10,7 @@ use super::send::{
 };
 use crate::call::Call;
 use crate::error::{Failure, Source};
+use crate::rejection::NotConfigured;
 use fencepost_core::condition;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::{self, Row};
@@ -311,7 +312,10 @@ impl<'a> Driver<'a> {
         match fault {
             Fault::Contention { attempts } => Failure::Contention { attempts },
             Fault::Unavailable(cause) => Failure::Unavailable { source: self.source(cause) },
-            Fault::Rejected(by) => Failure::Rejected { source: self.source(Cause::Send(by)) },
+            Fault::Rejected(by) => match self.source(Cause::Send(by)) {
+                source if source.is::<NotConfigured>() => Failure::NotConfigured { source },
+                source => Failure::Rejected { source },
+            },
             Fault::VersionWentDown => Failure::CorruptItem { reason: VERSION_WENT_DOWN.to_owned() },
             Fault::Unknown(cause) => Failure::OutcomeUnknown { source: self.source(cause) },
         }

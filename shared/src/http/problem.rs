@@ -335,6 +335,7 @@ impl From<Failure> for Problem {
             Failure::CorruptItem { .. }
             | Failure::InvalidRecord { .. }
             | Failure::InvalidTransaction { .. }
+            | Failure::NotConfigured { .. }
             | Failure::Rejected { .. } => {
                 Self::new(INTERNAL, "internal", "the request could not be answered; nothing was applied")
             }
@@ -364,6 +365,7 @@ mod tests {
             (Failure::TooLarge { bytes: 500_000, limit: 409_600 }, 413, "too_large"),
             (Failure::CorruptItem { reason: "arn:aws:secret".to_owned() }, 500, "internal"),
             (Failure::InvalidRecord { reason: "arn:aws:secret".to_owned() }, 500, "internal"),
+            (Failure::NotConfigured { source: secret() }, 500, "internal"),
             (Failure::Rejected { source: secret() }, 500, "internal"),
         ] {
             let response = Problem::from(failure).into_response();

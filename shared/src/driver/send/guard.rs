@@ -143,8 +143,10 @@ mod tests {
     #[cfg(feature = "lambda-without-tls")]
     use super::{super::sender::guarded, Guard, Intercept};
     use crate::clock::Clock;
+    use aws_credential_types::provider::error::CredentialsError;
+    use aws_credential_types::provider::future::ProvideCredentials as ProvidedCredentials;
     use aws_sdk_dynamodb::Client;
-    use aws_sdk_dynamodb::config::{Config, Credentials, Region};
+    use aws_sdk_dynamodb::config::{Config, Credentials, ProvideCredentials, Region};
     use fencepost_core::condition::{ConditionalWrite, Operation};
     use fencepost_core::format::item::Attributes;
     use std::collections::HashMap;
@@ -182,7 +184,7 @@ mod tests {
 
     /// They are wrong settings. To take them for lost answers would leave each change unknown.
     #[tokio::test(start_paused = true)]
-    async fn a_request_without_a_region_credentials_or_an_account_was_not_applied() {
+    async fn a_request_without_a_region_credentials_or_an_account_was_not_applied_and_what_will_stay_so_is_rejected() {
         let complete = || {
             let credentials = Credentials::new("test", "test", None, None, "tests");
             let config = Config::builder().behavior_version_latest().credentials_provider(credentials);
@@ -193,13 +195,34 @@ mod tests {
         let mut without_credentials = complete();
         without_credentials.set_credentials_provider(None);
         let without_account = complete().account_id_endpoint_mode("required".parse().expect("a mode"));
-        for (missing, config) in
-            [("region", without_region), ("credentials", without_credentials), ("account", without_account)]
-        {
+        let not_loaded = complete().credentials_provider(NotLoaded);
+        let configs = [
+            ("region", without_region, true),
+            ("credentials", not_loaded, true),
+            ("provider of credentials", without_credentials, false),
+            ("account", without_account, false),
+        ];
+        for (missing, config, is_known) in configs {
             let sender = Sender::new(&Client::from_conf(config.build()));
             let in_a_minute = leave(Some(sender.clock.now() + MINUTE));
             let (outcome, _) = sender.transact(Vec::new(), "token".to_owned(), in_a_minute).await;
-            assert!(matches!(outcome, SendOutcome::NotApplied(_)), "no {missing}: {outcome:?}");
+            match outcome {
+                SendOutcome::Rejected(source) if is_known => assert!(source.to_string().contains(missing), "{source}"),
+                SendOutcome::NotApplied(_) if !is_known => {}
+                other => panic!("no {missing}: {other:?}"),
+            }
+        }
+    }
+
+    #[derive(Debug)]
+    struct NotLoaded;
+
+    impl ProvideCredentials for NotLoaded {
+        fn provide_credentials<'a>(&'a self) -> ProvidedCredentials<'a>
+        where
+            Self: 'a,
+        {
+            ProvidedCredentials::ready(Err(CredentialsError::not_loaded("nobody has any")))
         }
     }
 

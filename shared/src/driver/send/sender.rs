@@ -13,6 +13,7 @@ use super::values::{Item, from_sdk, return_value, to_sdk};
 use crate::clock::{Clock, Rng};
 use crate::deadline::{Deadline, after};
 use crate::driver::row_cache::RowCache;
+use crate::rejection::NotConfigured;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -284,7 +285,10 @@ impl Sender {
         let Ok((outcome, is_answered)) = ended else { return (SendOutcome::Unknown(no_answer(timeout)), false) };
         let never_left = sending.take_value().is_some_and(|sending| sending.never_left());
         let outcome = match outcome {
-            SendOutcome::Unknown(source) | SendOutcome::Broken(source) if never_left => SendOutcome::NotApplied(source),
+            SendOutcome::Unknown(source) | SendOutcome::Broken(source) if never_left => {
+                NotConfigured::of(self.client.config(), source)
+                    .map_or_else(SendOutcome::NotApplied, |lacks| SendOutcome::Rejected(lacks.into()))
+            }
             outcome => outcome,
         };
         (outcome, is_answered)
