@@ -230,3 +230,16 @@ async fn a_key_that_is_left_out_is_asked_for_again_and_no_item_is_lost_or_double
     let failed = table.in_call(&call).get_many(&keys).await.expect_err("no time for all");
     assert!(matches!(failed, Failure::Unavailable { .. }), "{failed:?}");
 }
+
+#[tokio::test]
+async fn bounds_that_no_key_is_within_are_refused_before_anything_is_sent() {
+    let engine = engine();
+    let table = table(&engine);
+    engine.take_log();
+    for sort in [Sort::between(2, 1), Sort::between(1, "2"), Sort::starts_with(1)] {
+        let refused = all(table.query("attic").sort(sort.clone())).await.expect_err("no key is within it");
+        let Error::Failed(Failure::InvalidRecord { reason }) = &refused else { panic!("{sort:?}: {refused:?}") };
+        assert!(reason.contains("the bound of "), "{reason}");
+    }
+    assert_eq!(engine.take_log().len(), 0);
+}

@@ -156,6 +156,9 @@ impl Leases {
         call: &Call,
     ) -> Result<Acquired, Error<StoredLease>> {
         key_of(key)?;
+        if holder.is_empty() {
+            return Err(invalid("the holder of a lease is empty".to_owned()).into());
+        }
         // Taken before the first send. So the time of the sends counts against the lease.
         let now = self.now();
         let until = DualClockDeadline::within(terms.length(), now);

@@ -186,7 +186,10 @@ impl<T: Record> Query<T> {
         check_partition(self.partition_key, &self.partition).map_err(invalid)?;
         match (&self.sort, self.sort_key) {
             (None, _) => Ok(None),
-            (Some(Sort(bound)), Some(name)) => Ok(Some((name, bound.clone()))),
+            (Some(Sort(bound)), Some(name)) => {
+                bound.check().map_err(|reason| invalid(format!("the bound of {name} holds for no key: {reason}")))?;
+                Ok(Some((name, bound.clone())))
+            }
             (Some(_), None) => Err(invalid("the query bounds the sort key, and what it queries has none".to_owned())),
         }
     }

@@ -4,8 +4,8 @@ use crate::harness::clock::millis;
 use crate::harness::engine::{number, store};
 use crate::harness::functions::LEASES;
 use crate::leases::world::{World, acquire, release, renew, shown_lease, terms};
-use fencepost::Error;
 use fencepost::lease::LeaseHeld;
+use fencepost::{Error, Failure};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 
@@ -94,4 +94,17 @@ async fn a_row_that_is_no_lease_is_left_alone() {
             assert_eq!(world.row("k"), row, "{event:?}");
         }
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_lease_has_a_holder_with_a_name() {
+    let world = World::new();
+    let leases = world.clock.store(&world.engine.client()).leases(LEASES);
+    world.engine.take_log();
+    let refused = leases.acquire("k", "", terms(1_000)).await.expect_err("no name");
+    assert!(
+        matches!(&refused, Error::Failed(Failure::InvalidRecord { reason }) if reason.contains("holder")),
+        "{refused:?}"
+    );
+    assert_eq!(world.engine.take_log().len(), 0);
 }

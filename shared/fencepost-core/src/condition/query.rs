@@ -1,6 +1,8 @@
 //! The key condition of a query: the rows of one partition, within a bound of the sort key.
 
 use crate::format::AttributeValue;
+use crate::format::number::compare;
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 pub const EQUAL_TO: &str = "#sort = :sort";
@@ -20,6 +22,25 @@ pub struct SortBound {
     pub end: Option<AttributeValue>,
 }
 
+impl SortBound {
+    /// Refuses a bound that `DynamoDB` rejects, because no key is within it.
+    ///
+    /// # Errors
+    /// The reason.
+    pub fn check(&self) -> Result<(), &'static str> {
+        use AttributeValue::{B, N, S};
+        let order = match (&self.value, &self.end) {
+            (N(_), None) if self.condition == BEGINS_WITH => return Err("a number starts with nothing"),
+            (_, None) => return Ok(()),
+            (S(first), Some(S(last))) => first.as_bytes().cmp(last.as_bytes()),
+            (B(first), Some(B(last))) => first.cmp(last),
+            (N(first), Some(N(last))) => compare(first, last),
+            _ => return Err("it is between values of two types"),
+        };
+        if order == Ordering::Greater { Err("it is between two values of which the first is greater") } else { Ok(()) }
+    }
+}
+
 /// The text of a key condition, with its names and values.
 pub fn key_condition(
     (name, value): &(&'static str, AttributeValue),
@@ -35,4 +56,26 @@ pub fn key_condition(
         values.extend(bound.end.clone().map(|end| (":end".to_owned(), end)));
     }
     (condition, names, values)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_that_no_key_is_within_are_refused() {
+        let [n, s] = [AttributeValue::N, AttributeValue::S].map(|kind| move |text: &str| kind(text.to_owned()));
+        let b = |bytes: &[u8]| AttributeValue::B(bytes.to_vec());
+        let between = |value, end| SortBound { condition: BETWEEN, value, end: Some(end) }.check().is_ok();
+        assert_eq!([between(n("9"), n("1e1")), between(n("10"), n("9.5"))], [true, false]);
+        assert_eq!(
+            [between(s("9"), s("10")), between(s("a"), s("a")), between(s("a"), s("\u{e9}"))],
+            [false, true, true]
+        );
+        assert_eq!([between(b(&[1]), b(&[1, 0])), between(b(&[2]), b(&[1, 0]))], [true, false]);
+        assert!(!between(s("1"), n("2")));
+        let starts = |value| SortBound { condition: BEGINS_WITH, value, end: None }.check().is_ok();
+        assert_eq!([starts(s("a")), starts(b(&[1])), starts(n("1"))], [true, true, false]);
+        assert!(SortBound { condition: LESS_THAN, value: n("1"), end: None }.check().is_ok());
+    }
 }
