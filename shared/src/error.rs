@@ -13,7 +13,7 @@ pub type Source = Box<dyn StdError + Send + Sync>;
 
 /// Why a call failed. Every variant except [`Failure::OutcomeUnknown`] proves that **nothing was applied**.
 ///
-/// `Display` names the remedy, and of a rejection what `DynamoDB` said. Walk [`source`](std::error::Error::source) for
+/// `Display` names the remedy, and what a client lacks or `DynamoDB` said of a request that it rejected. Walk [`source`](std::error::Error::source) for
 /// the whole chain. The causes may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing
 /// them.
 #[derive(Debug, ThisError)]
@@ -77,9 +77,10 @@ pub enum Failure {
         reason: String,
     },
     /// A value cannot be stored and read back as it is, encodes to attributes that its [`Record`](crate::Record) does not
-    /// declare, or does not encode at all. Or a key is empty, too long, or not one of the table. The reason names the
+    /// declare, or does not encode at all. Or a key is empty, too long, or not one of the table; or a bound of a
+    /// query holds for no key; or a lease would have a holder without a name. The reason names the
     /// attribute. Correct the `Record`, the value or the key.
-    #[error("nothing was applied: the value cannot be stored, correct it or its Record: {reason}")]
+    #[error("nothing was applied: a value, a key or a bound is not usable, correct it or its Record: {reason}")]
     InvalidRecord {
         /// The problem with the value.
         reason: String,
@@ -90,7 +91,8 @@ pub enum Failure {
         /// The problem with the steps.
         reason: String,
     },
-    /// The client cannot send anything: it has no region or no credentials. Correct how it is made, because repeating the
+    /// The client cannot send anything: it has no region, or its provider three times found no credentials or is not set up
+    /// rightly. A client without any provider is [`Failure::Unavailable`], because the SDK does not tell it apart. Correct how it is made, because repeating the
     /// call is useless.
     #[error(
         "nothing was applied: the client cannot send requests: {source}; give it a region and credentials, as with AWS_REGION and AWS_PROFILE"
@@ -101,7 +103,7 @@ pub enum Failure {
     },
     /// `DynamoDB` refused the request itself: access denied, no such table, invalid request. Correct the set-up,
     /// because repeating the call is useless.
-    #[error("nothing was applied: DynamoDB rejected the request ({source}); correct the set-up, repeating is useless")]
+    #[error("nothing was applied: the request was rejected ({source}); correct the set-up, repeating is useless")]
     Rejected {
         /// The refusal, by its code and message.
         source: Source,
@@ -231,7 +233,7 @@ ask!(VersionError<T>);
 ask!(IdempotencyError);
 
 impl<R> Error<R> {
-    /// The error as one of your own, which is made from a refusal and from a failure.
+    /// The error as one of your own, which is made from a refusal or from a failure.
     ///
     /// ```
     /// use fencepost::{Error, Failure};
@@ -260,7 +262,7 @@ impl<R> Error<R> {
 }
 
 impl<R> UpdateError<R> {
-    /// The error as one of your own. `refused` has no reason if the key has no item.
+    /// The error as one of your own. `refused` gets `None` if the key has no item.
     pub fn into_own<E: From<Failure>>(self, refused: impl FnOnce(Option<R>) -> E) -> E {
         match self {
             UpdateError::NotFound => refused(None),

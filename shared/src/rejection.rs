@@ -7,6 +7,8 @@ use aws_sdk_dynamodb::config::Config;
 use aws_sdk_dynamodb::error::ProvideErrorMetadata;
 use aws_sdk_dynamodb::types::CancellationReason;
 use std::error::Error;
+use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 #[derive(Debug, thiserror::Error)]
 #[error("{said}")]
@@ -32,7 +34,16 @@ impl Rejection {
         Rejection { codes, said: said.join("; "), source: error.into() }
     }
 
-    /// Takes the code of a whole transaction for that of none of its steps.
+    /// Names the operation, and the table unless it is a request about several.
+    pub(crate) fn of_request(operation: &str, table: Option<&str>, source: Source) -> Source {
+        let place = table.map_or_else(|| operation.to_owned(), |table| format!("{operation} of the table {table}"));
+        match source.downcast::<Rejection>() {
+            Ok(rejection) => Rejection { said: format!("{place}: {}", rejection.said), ..*rejection }.into(),
+            Err(source) => source,
+        }
+    }
+
+    /// Drops the code, because it is that of a whole transaction and of no step.
     pub(crate) fn of_no_step(source: Source) -> Source {
         match source.downcast::<Rejection>() {
             Ok(rejection) => Rejection { codes: Vec::new(), ..*rejection }.into(),
@@ -40,7 +51,8 @@ impl Rejection {
         }
     }
 
-    /// The codes of a request that was rejected, one for each step. None for a request that never became one.
+    /// The codes of a rejected request, one for each step. There are none if the request never left, or if a transaction was
+    /// rejected as a whole.
     pub(crate) fn codes_of(source: &Source) -> &[Option<String>] {
         source.downcast_ref().map_or(&[], |rejection: &Rejection| &rejection.codes)
     }
@@ -53,17 +65,36 @@ pub(crate) struct NotConfigured {
     source: Source,
 }
 
-impl NotConfigured {
-    /// Why a request that failed before it left will always fail. If it may leave later, gives back its error.
-    pub(crate) fn of(config: &Config, source: Source) -> Result<Self, Source> {
+/// What a client has learnt about its set-up from its sends.
+#[derive(Default, Debug)]
+pub(crate) struct Reach {
+    was_answered: AtomicBool,
+    /// How many sends found no credentials.
+    fruitless: AtomicU32,
+}
+
+/// So many sends must find no credentials before nobody expects any: a look for those of a machine may fail once.
+const FRUITLESS: u32 = 3;
+
+impl Reach {
+    /// The service has answered. So the client had credentials, and may find some again.
+    pub(crate) fn answered(&self) {
+        self.was_answered.store(true, Relaxed);
+    }
+
+    /// Why a request that did not leave will never do so. If it may leave later, gives back its error.
+    pub(crate) fn lacks(&self, config: &Config, source: Source) -> Result<NotConfigured, Source> {
         let lacks = match credentials_in(&*source) {
             Some(CredentialsError::CredentialsNotLoaded(_)) => "it found no credentials",
             Some(CredentialsError::InvalidConfiguration(_)) => "its credentials are set up in a way that is not valid",
-            Some(_) => return Err(source),
-            None if config.region().is_none() => "it has no region",
-            None => return Err(source),
+            None if config.region().is_none() => {
+                return Ok(NotConfigured { lacks: "it has no region", source });
+            }
+            _ => return Err(source),
         };
-        Ok(NotConfigured { lacks, source })
+        let looks = self.fruitless.fetch_add(1, Relaxed).saturating_add(1);
+        let is_final = !self.was_answered.load(Relaxed) && looks >= FRUITLESS;
+        if is_final { Ok(NotConfigured { lacks, source }) } else { Err(source) }
     }
 }
 
@@ -87,11 +118,11 @@ mod tests {
         let one: Source = Rejection::new(PutItemError::generic(denied())).into();
         assert_eq!(one.to_string(), "AccessDeniedException: no such grant");
         assert_eq!(Rejection::codes_of(&one), [Some("AccessDeniedException".to_owned())]);
+        let one = Rejection::of_request("PutItem", Some("Devices"), one);
+        let said = "PutItem of the table Devices: AccessDeniedException: no such grant";
+        assert_eq!(one.to_string(), said);
         let whole = Rejection::of_no_step(one);
-        assert_eq!(
-            (whole.to_string().as_str(), Rejection::codes_of(&whole).len()),
-            ("AccessDeniedException: no such grant", 0)
-        );
+        assert_eq!((whole.to_string().as_str(), Rejection::codes_of(&whole).len()), (said, 0));
         let reason = |code: &str| CancellationReason::builder().code(code).build();
         let large = CancellationReason::builder().code("ValidationError").message("too large").build();
         let steps: Source =

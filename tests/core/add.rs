@@ -195,3 +195,24 @@ async fn an_edit_whose_item_does_not_decode_was_applied_and_says_so() {
     assert!(said.starts_with("the edit was applied") && said.contains("counts"), "{said}");
     assert_eq!(engine.row(TABLE, "shelfId", "s-1")["counts"]["S"], "none");
 }
+
+/// A warm edit does not look at what another program has spoilt since.
+#[tokio::test]
+async fn an_edit_that_leaves_a_spoilt_row_was_applied_and_says_so() {
+    let (engine, key, _) = with_shelf().await;
+    let table = table(&engine);
+    table.get(&key).await.expect("read");
+    table.edit(&key, &Edit::add("stock", 1, ..)).await.expect("within the bounds");
+    let spoil = json!({
+        "TableName": TABLE,
+        "Key": {"shelfId": {"S": "s-1"}},
+        "UpdateExpression": "SET #fence = :text",
+        "ExpressionAttributeNames": {"#fence": "_fence"},
+        "ExpressionAttributeValues": {":text": {"S": "spoilt"}},
+    });
+    engine.raw("UpdateItem", &spoil);
+    let edited = table.edit(&key, &Edit::add("stock", 1, ..)).await.expect("applied");
+    let said = edited.item.expect_err("a fence is a number").to_string();
+    assert!(said.contains("_fence"), "{said}");
+    assert_eq!(engine.row(TABLE, "shelfId", "s-1")["stock"]["N"], "52");
+}

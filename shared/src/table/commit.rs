@@ -87,10 +87,10 @@ impl<T: Record> Table<T> {
         Ok(Some(row))
     }
 
-    /// The state that an applied change has left, with the row that shows it.
-    pub(super) fn applied<W>(applied: Applied<W>) -> Result<(W, ItemVersion, Option<Row>), Failure> {
+    /// The state that an applied change has left, with the row that shows it, or why that row is unusable.
+    pub(super) fn applied<W>(applied: Applied<W>) -> Result<(W, ItemVersion, Result<Option<Row>, Failure>), Failure> {
         let Applied { answer, at, shown } = applied;
-        let row = shown.and_then(|item| Row::read(Self::LAYOUT, item).ok());
+        let row = shown.map(|item| Row::read(Self::LAYOUT, item)).transpose().map_err(Failure::from);
         let at =
             at.ok_or_else(|| Failure::OutcomeUnknown { source: "no row tells the version that was made".into() })?;
         Ok((answer, at, row))
@@ -99,7 +99,7 @@ impl<T: Record> Table<T> {
     /// The same, after the table has remembered the row.
     pub(super) fn committed<W>(&self, attempt: &Attempt, applied: Applied<W>) -> Result<(W, ItemVersion), Failure> {
         let (answer, at, row) = Self::applied(applied)?;
-        self.raw.saw(&attempt.rows[0].address.key, row.as_ref(), Some(at));
+        self.raw.saw(&attempt.rows[0].address.key, row.ok().flatten().as_ref(), Some(at));
         Ok((answer, at))
     }
 

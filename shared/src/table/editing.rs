@@ -25,9 +25,9 @@ pub struct Edited<T> {
     pub item: Result<Option<Versioned<T>>, Undecodable>,
 }
 
-/// The edit was applied, and its item does not decode as the type of the table. Repair the row.
+/// The edit was applied, and its row is unusable now or does not decode as the type of the table. Repair the row.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the edit was applied, and left an item that does not decode, repair it: {reason}")]
+#[error("the edit was applied, and its item is not usable, repair it: {reason}")]
 pub struct Undecodable {
     /// The problem with the item, by its attribute.
     pub reason: String,
@@ -118,13 +118,21 @@ impl<T: Record> Table<T> {
             Done::Applied(applied) => applied,
         };
         let ((), at, row) = Self::applied(applied)?;
-        let row = self.raw.row_after_edit(&attempt, row, at, call).await?;
-        let item = row.as_ref().map_or(Ok(None), Self::decode);
-        match item {
-            Ok(item) => Ok(Edited { at, item: Ok(item) }),
-            Err(Failure::CorruptItem { reason }) => Ok(Edited { at, item: Err(Undecodable { reason }) }),
-            Err(failure) => Err(failure.into()),
-        }
+        let item = match row {
+            Ok(row) => {
+                let row = self.raw.row_after_edit(&attempt, row, at, call).await?;
+                row.as_ref().map_or(Ok(None), Self::decode)
+            }
+            Err(failure) => {
+                self.raw.keep_seen(&attempt.rows[0].address.key, None, Some(at));
+                Err(failure)
+            }
+        };
+        let undecodable = |failure: Failure| match failure {
+            Failure::CorruptItem { reason } => Undecodable { reason },
+            failure => Undecodable { reason: failure.to_string() },
+        };
+        Ok(Edited { at, item: item.map_err(undecodable) })
     }
 
     fn not_edited(edit: &Edit, unmet: Option<Unmet>, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {
@@ -174,14 +182,14 @@ impl<T: Record> Table<T> {
         };
         let (value, at, row) = Self::applied(applied)?;
         if let Some(value) = value {
-            self.raw.saw(&attempt.rows[0].address.key, row.as_ref(), Some(at));
+            self.raw.saw(&attempt.rows[0].address.key, row.ok().flatten().as_ref(), Some(at));
             return Ok(Versioned { value, at });
         }
         // It was the edit. The row shows its result.
-        let row = self.raw.row_after_edit(&attempt, row, at, call).await?;
-        let item = row.as_ref().map(Self::decode).transpose().map_err(|_| Failure::OutcomeUnknown {
-            source: "the edit was applied, and its item cannot be read".into(),
-        })?;
+        let unreadable =
+            |_| Failure::OutcomeUnknown { source: "the edit was applied, and its item cannot be read".into() };
+        let row = self.raw.row_after_edit(&attempt, row.map_err(unreadable)?, at, call).await?;
+        let item = row.as_ref().map(Self::decode).transpose().map_err(unreadable)?;
         item.flatten().ok_or(UpdateError::NotFound)
     }
 

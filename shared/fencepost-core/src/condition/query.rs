@@ -30,7 +30,9 @@ impl SortBound {
     pub fn check(&self) -> Result<(), &'static str> {
         use AttributeValue::{B, N, S};
         let order = match (&self.value, &self.end) {
-            (N(_), None) if self.condition == BEGINS_WITH => return Err("a number starts with nothing"),
+            (N(_), None) if self.condition == BEGINS_WITH => {
+                return Err("it asks for the start of a number, and only texts and bytes have one");
+            }
             (_, None) => return Ok(()),
             (S(first), Some(S(last))) => first.as_bytes().cmp(last.as_bytes()),
             (B(first), Some(B(last))) => first.cmp(last),

@@ -11,6 +11,7 @@ use aws_sdk_dynamodb::config::{
 };
 use aws_sdk_dynamodb::error::BoxError;
 use std::cell::Cell;
+use std::error::Error;
 use std::time::SystemTime;
 
 tokio::task_local! {
@@ -74,6 +75,10 @@ impl Guard {
 #[derive(Debug, thiserror::Error)]
 #[error("the request was signed too late, and was not sent")]
 pub(super) struct SignedTooLate;
+
+pub(super) fn is_too_late(error: &(dyn Error + 'static)) -> bool {
+    error.is::<SignedTooLate>() || error.source().is_some_and(is_too_late)
+}
 
 impl Intercept for Guard {
     /// A client with an interceptor of this name is taken as guarded, so a user's may not have it by chance.
@@ -139,9 +144,9 @@ mod tests {
     use super::super::Sender;
     use super::super::classify::tests::{leave, sender_to};
     use super::super::outcome::SendOutcome;
-    use super::problem;
     #[cfg(feature = "lambda-without-tls")]
     use super::{super::sender::guarded, Guard, Intercept};
+    use super::{is_too_late, problem};
     use crate::clock::Clock;
     use aws_credential_types::provider::error::CredentialsError;
     use aws_credential_types::provider::future::ProvideCredentials as ProvidedCredentials;
@@ -150,14 +155,9 @@ mod tests {
     use fencepost_core::condition::{ConditionalWrite, Operation};
     use fencepost_core::format::item::Attributes;
     use std::collections::HashMap;
-    use std::error::Error;
     use std::time::Duration;
 
     const MINUTE: Duration = Duration::from_mins(1);
-
-    fn is_too_late(error: &(dyn Error + 'static)) -> bool {
-        error.is::<super::SignedTooLate>() || error.source().is_some_and(is_too_late)
-    }
 
     /// A client of `client_from_env` is guarded already: making another one would read the TLS roots again.
     #[cfg(feature = "lambda-without-tls")]
@@ -205,7 +205,18 @@ mod tests {
         for (missing, config, is_known) in configs {
             let sender = Sender::new(&Client::from_conf(config.build()));
             let in_a_minute = leave(Some(sender.clock.now() + MINUTE));
-            let (outcome, _) = sender.transact(Vec::new(), "token".to_owned(), in_a_minute).await;
+            let send = async || sender.transact(Vec::new(), "token".to_owned(), in_a_minute).await.0;
+            if missing == "credentials" {
+                // A machine may hand them out a moment later.
+                for _ in 0..2 {
+                    assert!(matches!(send().await, SendOutcome::NotApplied(_)));
+                }
+            }
+            let outcome = send().await;
+            if missing == "credentials" {
+                sender.reach.answered();
+                assert!(matches!(send().await, SendOutcome::NotApplied(_)), "it had some");
+            }
             match outcome {
                 SendOutcome::Rejected(source) if is_known => assert!(source.to_string().contains(missing), "{source}"),
                 SendOutcome::NotApplied(_) if !is_known => {}

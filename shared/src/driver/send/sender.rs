@@ -6,14 +6,14 @@
 #![expect(clippy::result_large_err, reason = "an error of the SDK is moved once, from one match to the next")]
 
 use super::classify::classify;
-use super::guard::{Guard, SENDING, Sending};
+use super::guard::{Guard, SENDING, Sending, is_too_late};
 use super::outcome::{SendOutcome, Shown, no_answer, record_request};
 use super::transaction::{Address, answered, batch_of, classify_transact_write_items};
 use super::values::{Item, from_sdk, return_value, to_sdk};
 use crate::clock::{Clock, Rng};
 use crate::deadline::{Deadline, after};
 use crate::driver::row_cache::RowCache;
-use crate::rejection::NotConfigured;
+use crate::rejection::{Reach, Rejection};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
@@ -44,6 +44,8 @@ pub(crate) struct Sender {
     state: Arc<Mutex<ClientState>>,
     /// The rows last seen by the client in any table. Shared by all copies.
     pub(crate) row_cache: Arc<RowCache>,
+    /// Whether the client can send anything. Shared by all copies.
+    pub(super) reach: Arc<Reach>,
     /// The moment from which the times of changes are counted.
     began: Instant,
     pub(crate) policy: RetryPolicy,
@@ -104,6 +106,7 @@ impl Sender {
             client: guarded(client),
             state: Arc::default(),
             row_cache: Arc::default(),
+            reach: Arc::default(),
             began: Instant::now(),
             policy: RetryPolicy::default(),
             clock: Clock::system(),
@@ -135,11 +138,10 @@ impl Sender {
     pub(crate) fn read_row(&self, rows: Vec<Address>, leave: Leave) -> Boxed<'_> {
         Box::pin(async move {
             let Some(Address { table, key }) = rows.into_iter().next() else { return no_such_request() };
-            record_request("GetItem", Some(&table));
-            let request = self.client.get_item().table_name(table).set_key(Some(to_sdk(key))).consistent_read(true);
+            let request = self.client.get_item().table_name(&table).set_key(Some(to_sdk(key))).consistent_read(true);
             let shown = |output: GetItemOutput| Some(Shown::Row(output.item.map(from_sdk)));
             let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
-            self.ended(leave, Box::pin(sent)).await
+            self.ended(("GetItem", Some(&table)), leave, Box::pin(sent)).await
         })
     }
 
@@ -162,7 +164,6 @@ impl Sender {
             else {
                 return no_such_request();
             };
-            record_request("PutItem", Some(table));
             let request = self.client.put_item().table_name(table).set_item(Some(to_sdk(item)));
             let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
             let request = request.set_expression_attribute_values(given(values));
@@ -174,7 +175,7 @@ impl Sender {
             };
             let shown = |output: PutItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
             let sent = async move { heard(request.send().await, shown, |error| classify(error, refused)) };
-            self.ended(leave, Box::pin(sent)).await
+            self.ended(("PutItem", Some(table)), leave, Box::pin(sent)).await
         })
     }
 
@@ -183,7 +184,6 @@ impl Sender {
         Box::pin(async move {
             let ConditionalWrite { action, condition, names, values, returning } = write;
             let Operation::Update { key, expression } = action else { return no_such_request() };
-            record_request("UpdateItem", Some(table));
             let request = self.client.update_item().table_name(table).set_key(Some(to_sdk(key)));
             let request = request.update_expression(expression).condition_expression(condition);
             let request = request.set_expression_attribute_names(Some(names));
@@ -196,7 +196,7 @@ impl Sender {
             };
             let shown = |output: UpdateItemOutput| Some(Shown::Row(output.attributes.map(from_sdk)));
             let sent = async move { heard(request.send().await, shown, |error| classify(error, refused)) };
-            self.ended(leave, Box::pin(sent)).await
+            self.ended(("UpdateItem", Some(table)), leave, Box::pin(sent)).await
         })
     }
 
@@ -205,7 +205,6 @@ impl Sender {
             let ConditionalWrite { action: Operation::Delete { key }, condition, names, values, .. } = write else {
                 return no_such_request();
             };
-            record_request("DeleteItem", Some(table));
             let request = self.client.delete_item().table_name(table).set_key(Some(to_sdk(key)));
             let request = request.condition_expression(condition).set_expression_attribute_names(Some(names));
             let request = request.set_expression_attribute_values(given(values));
@@ -216,7 +215,7 @@ impl Sender {
             };
             let shown = |_| Some(Shown::Row(None));
             let sent = async move { heard(request.send().await, shown, |error| classify(error, refused)) };
-            self.ended(leave, Box::pin(sent)).await
+            self.ended(("DeleteItem", Some(table)), leave, Box::pin(sent)).await
         })
     }
 
@@ -226,17 +225,15 @@ impl Sender {
 
     /// Sends one transaction, once. A refusal has one reason per step, in the order of the steps.
     pub(crate) async fn transact(&self, steps: Vec<TransactWriteItem>, token: String, leave: Leave) -> Ended {
-        record_request("TransactWriteItems", None);
         let request = self.client.transact_write_items().set_transact_items(Some(steps)).client_request_token(token);
         let shown = |_| Some(Shown::Nothing);
         let sent = async move { heard(request.send().await, shown, classify_transact_write_items) };
-        self.ended(leave, Box::pin(sent)).await
+        self.ended(("TransactWriteItems", None), leave, Box::pin(sent)).await
     }
 
     /// Reads rows of several tables in one request, each strongly consistent. Returns them by position.
     pub(crate) fn read_batch(&self, rows: Vec<Address>, leave: Leave) -> Boxed<'_> {
         Box::pin(async move {
-            record_request("BatchGetItem", None);
             let request = match batch_of(&rows) {
                 Ok(items) => self.client.batch_get_item().set_request_items(Some(items)),
                 Err(error) => return (SendOutcome::Rejected(error.into()), false),
@@ -244,23 +241,21 @@ impl Sender {
             // The caller asks again for the missing rows.
             let shown = move |output| answered(&rows, output).map(Shown::Rows);
             let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
-            self.ended(leave, Box::pin(sent)).await
+            self.ended(("BatchGetItem", None), leave, Box::pin(sent)).await
         })
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
     pub(crate) async fn scan(&self, table: &str, after: Option<Attributes>, limit: Option<i32>, leave: Leave) -> Ended {
-        record_request("Scan", Some(table));
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after.map(to_sdk)).set_limit(limit);
         let request = request.consistent_read(true);
         let shown = |output: ScanOutput| page_of(output.items, output.last_evaluated_key);
         let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
-        self.ended(leave, Box::pin(sent)).await
+        self.ended(("Scan", Some(table)), leave, Box::pin(sent)).await
     }
 
     /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
     pub(crate) async fn query(&self, page: &PageRequest, leave: Leave) -> Ended {
-        record_request("Query", Some(&page.table));
         let (condition, names, values) = key_condition(&page.partition, page.sort.as_ref());
         let request = self.client.query().table_name(&page.table).set_index_name(page.index.clone());
         let request = request.key_condition_expression(condition).set_expression_attribute_names(Some(names));
@@ -270,13 +265,19 @@ impl Sender {
         let request = request.set_exclusive_start_key(page.after.clone().map(to_sdk));
         let shown = |output: QueryOutput| page_of(output.items, output.last_evaluated_key);
         let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
-        self.ended(leave, Box::pin(sent)).await
+        self.ended(("Query", Some(&page.table)), leave, Box::pin(sent)).await
     }
 
     /// Waits for an answer within the time limit. Returns the proof in it.
     ///
     /// The send is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
-    async fn ended(&self, Leave { timeout, leave_by, .. }: Leave, sent: Boxed<'_>) -> Ended {
+    async fn ended(
+        &self,
+        (operation, table): (&'static str, Option<&str>),
+        Leave { timeout, leave_by, .. }: Leave,
+        sent: Boxed<'_>,
+    ) -> Ended {
+        record_request(operation, table);
         let sending = Sending::new(leave_by.map(|latest| (self.clock.clone(), latest)));
         let mut sending = pin!(SENDING.scope(sending, sent));
         let ended = tokio::time::timeout(timeout, sending.as_mut()).await;
@@ -284,11 +285,16 @@ impl Sender {
         // the next one waits longer for them.
         let Ok((outcome, is_answered)) = ended else { return (SendOutcome::Unknown(no_answer(timeout)), false) };
         let never_left = sending.take_value().is_some_and(|sending| sending.never_left());
+        if is_answered {
+            self.reach.answered();
+        }
         let outcome = match outcome {
             SendOutcome::Unknown(source) | SendOutcome::Broken(source) if never_left => {
-                NotConfigured::of(self.client.config(), source)
-                    .map_or_else(SendOutcome::NotApplied, |lacks| SendOutcome::Rejected(lacks.into()))
+                let lacks =
+                    if is_too_late(&*source) { Err(source) } else { self.reach.lacks(self.client.config(), source) };
+                lacks.map_or_else(SendOutcome::NotApplied, |lacks| SendOutcome::Rejected(lacks.into()))
             }
+            SendOutcome::Rejected(source) => SendOutcome::Rejected(Rejection::of_request(operation, table, source)),
             outcome => outcome,
         };
         (outcome, is_answered)
