@@ -72,6 +72,9 @@ impl RawTable {
     }
 }
 
+/// The row that a change has left, if its answer shows it, or why that row is unusable.
+type Left = Result<Option<Row>, Failure>;
+
 impl<T: Record> Table<T> {
     /// The row of the attempt, if it holds an item or a tombstone. After a refusal, a row that has seen a higher token
     /// refuses every further write.
@@ -87,8 +90,8 @@ impl<T: Record> Table<T> {
         Ok(Some(row))
     }
 
-    /// The state that an applied change has left, with the row that shows it, or why that row is unusable.
-    pub(super) fn applied<W>(applied: Applied<W>) -> Result<(W, ItemVersion, Result<Option<Row>, Failure>), Failure> {
+    /// The state that an applied change has left, with its row.
+    pub(super) fn applied<W>(applied: Applied<W>) -> Result<(W, ItemVersion, Left), Failure> {
         let Applied { answer, at, shown } = applied;
         let row = shown.map(|item| Row::read(Self::LAYOUT, item)).transpose().map_err(Failure::from);
         let at =
