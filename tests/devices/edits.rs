@@ -86,11 +86,15 @@ struct Crowd {
 impl Crowd {
     /// With a device of a hundred members `m0` to `m99`.
     async fn new() -> Self {
+        Self::under(Rates::default(), 1).await
+    }
+
+    async fn under(rates: Rates, seed: u64) -> Self {
         let engine = Engine::embedded(TABLES);
         let state: Map<_, _> = (0..100).map(|number| (format!("m{number}"), json!(-1))).collect();
         let create = Event::create().json(&json!({"state": state, "status": "online"}));
         World::on(&engine).send(&create).await.shows(201, 1);
-        let network = network_that_breaks(&engine, Rates::default(), Broken::Nothing, Rng::with_seed(1));
+        let network = network_that_breaks(&engine, rates, Broken::Nothing, Rng::with_seed(seed));
         network.hops(Duration::from_millis(5));
         engine.take_log();
         Crowd { network, begun: Instant::now() }
@@ -133,5 +137,23 @@ async fn a_hundred_callers_change_one_device_at_once_in_less_than_three_requests
         let device = World::on(&crowd.network.engine).send(&Event::get()).await.shown(200);
         assert!(number > 1 || device["version"] == 101, "{device}");
         assert!(number > 0 || (0..100).all(|caller| device["state"][format!("m{caller}")] == caller), "{device}");
+    }
+}
+
+/// Each lost race is followed by a throttled look. Nothing is lost, so nothing may be told as unknown.
+#[tokio::test(start_paused = true)]
+async fn forty_new_members_at_once_on_a_table_that_throttles_are_each_there_or_told_as_not_applied() {
+    for seed in 0..10 {
+        let crowd = Crowd::under(Rates { throttled: 500, ..Rates::default() }, seed).await;
+        let new = |caller: usize| Event::patch_state().json(&json!({format!("new{caller}"): caller}));
+        let (statuses, ..) = crowd.at_once((0..40).map(new)).await;
+        let device = World::on(&crowd.network.engine).send(&Event::get()).await.shown(200);
+        for (caller, status) in statuses.into_iter().enumerate() {
+            let is_there = device["state"][format!("new{caller}")] == caller;
+            assert!(
+                matches!((status, is_there), (200, true) | (503, false)),
+                "seed {seed}: {caller} {status} {is_there}"
+            );
+        }
     }
 }
