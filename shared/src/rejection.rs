@@ -37,18 +37,19 @@ impl Rejection {
     /// Names the operation, and the table unless it is a request about several.
     pub(crate) fn of_request(operation: &str, table: Option<&str>, source: Source) -> Source {
         let place = table.map_or_else(|| operation.to_owned(), |table| format!("{operation} of the table {table}"));
-        match source.downcast::<Rejection>() {
-            Ok(rejection) => Rejection { said: format!("{place}: {}", rejection.said), ..*rejection }.into(),
-            Err(source) => source,
-        }
+        Self::altered(source, |rejection| rejection.said = format!("{place}: {}", rejection.said))
     }
 
     /// Drops the code, because it is that of a whole transaction and of no step.
     pub(crate) fn of_no_step(source: Source) -> Source {
-        match source.downcast::<Rejection>() {
-            Ok(rejection) => Rejection { codes: Vec::new(), ..*rejection }.into(),
-            Err(source) => source,
+        Self::altered(source, |rejection| rejection.codes.clear())
+    }
+
+    fn altered(mut source: Source, alter: impl FnOnce(&mut Rejection)) -> Source {
+        if let Some(rejection) = source.downcast_mut() {
+            alter(rejection);
         }
+        source
     }
 
     /// The codes of a rejected request, one for each step. There are none if the request never left, or if a transaction was
@@ -69,11 +70,11 @@ pub(crate) struct NotConfigured {
 #[derive(Default, Debug)]
 pub(crate) struct Reach {
     was_answered: AtomicBool,
-    /// How many sends found no credentials.
+    /// How many looks found no credentials. Those of sends that began together count once, because they share a look.
     fruitless: AtomicU32,
 }
 
-/// So many sends must find no credentials before nobody expects any: a look for those of a machine may fail once.
+/// So many looks must find no credentials before nobody expects any: a look for those of a machine may fail once.
 const FRUITLESS: u32 = 3;
 
 impl Reach {
@@ -82,8 +83,13 @@ impl Reach {
         self.was_answered.store(true, Relaxed);
     }
 
-    /// Why a request that did not leave will never do so. If it may leave later, gives back its error.
-    pub(crate) fn lacks(&self, config: &Config, source: Source) -> Result<NotConfigured, Source> {
+    pub(crate) fn fruitless(&self) -> u32 {
+        self.fruitless.load(Relaxed)
+    }
+
+    /// Why a request that did not leave will never do so. If it may leave later, gives back its error. `before`: how many
+    /// looks had found nothing when it began.
+    pub(crate) fn lacks(&self, config: &Config, before: u32, source: Source) -> Result<NotConfigured, Source> {
         let lacks = match credentials_in(&*source) {
             Some(CredentialsError::CredentialsNotLoaded(_)) => "it found no credentials",
             Some(CredentialsError::InvalidConfiguration(_)) => "its credentials are set up in a way that is not valid",
@@ -92,7 +98,8 @@ impl Reach {
             }
             _ => return Err(source),
         };
-        let looks = self.fruitless.fetch_add(1, Relaxed).saturating_add(1);
+        let looks = before.saturating_add(1);
+        self.fruitless.fetch_max(looks, Relaxed);
         let is_final = !self.was_answered.load(Relaxed) && looks >= FRUITLESS;
         if is_final { Ok(NotConfigured { lacks, source }) } else { Err(source) }
     }

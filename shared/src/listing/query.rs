@@ -187,7 +187,9 @@ impl<T: Record> Query<T> {
         match (&self.sort, self.sort_key) {
             (None, _) => Ok(None),
             (Some(Sort(bound)), Some(name)) => {
-                bound.check().map_err(|reason| invalid(format!("the bound of {name} holds for no key: {reason}")))?;
+                bound.check().map_err(|reason| {
+                    invalid(format!("the bound of the sort key {name} holds for no key: {reason}"))
+                })?;
                 Ok(Some((name, bound.clone())))
             }
             (Some(_), None) => Err(invalid("the query bounds the sort key, and what it queries has none".to_owned())),

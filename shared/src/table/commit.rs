@@ -31,21 +31,24 @@ impl RawTable {
     pub(super) async fn row_after_edit(
         &self,
         attempt: &Attempt,
-        shown: Option<Row>,
+        shown: Left,
         made: ItemVersion,
         call: &Call,
     ) -> Result<Option<Row>, Failure> {
         let key = &attempt.rows[0].address.key;
         let row = match shown {
             // The edit was applied. Only the item is not known.
-            None if attempt.rows[0].known.row().is_some() => attempt.rows[0].known.row().cloned(),
-            None if self.layout.demands_values() => {
-                (self.observe(key, call).await).map_err(|failure| Failure::OutcomeUnknown { source: failure.into() })?
+            Ok(None) if attempt.rows[0].known.row().is_some() => Ok(attempt.rows[0].known.row().cloned()),
+            Ok(None) if self.layout.demands_values() => {
+                self.observe(key, call).await.map_err(|failure| match failure {
+                    Failure::CorruptItem { .. } => failure,
+                    failure => Failure::OutcomeUnknown { source: failure.into() },
+                })
             }
-            row => row,
+            shown => shown,
         };
-        self.keep_seen(key, row.as_ref(), Some(made));
-        Ok(row)
+        self.keep_seen(key, row.as_ref().ok().and_then(Option::as_ref), Some(made));
+        row
     }
 
     /// Keeps the state of a row, with its item if this table remembers items. A warm edit starts from it. `made` is the

@@ -118,21 +118,12 @@ impl<T: Record> Table<T> {
             Done::Applied(applied) => applied,
         };
         let ((), at, row) = Self::applied(applied)?;
-        let item = match row {
-            Ok(row) => {
-                let row = self.raw.row_after_edit(&attempt, row, at, call).await?;
-                row.as_ref().map_or(Ok(None), Self::decode)
-            }
-            Err(failure) => {
-                self.raw.keep_seen(&attempt.rows[0].address.key, None, Some(at));
-                Err(failure)
-            }
-        };
-        let undecodable = |failure: Failure| match failure {
-            Failure::CorruptItem { reason } => Undecodable { reason },
-            failure => Undecodable { reason: failure.to_string() },
-        };
-        Ok(Edited { at, item: item.map_err(undecodable) })
+        let row = self.raw.row_after_edit(&attempt, row, at, call).await;
+        match row.and_then(|row| row.as_ref().map_or(Ok(None), Self::decode)) {
+            Ok(item) => Ok(Edited { at, item: Ok(item) }),
+            Err(Failure::CorruptItem { reason }) => Ok(Edited { at, item: Err(Undecodable { reason }) }),
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     fn not_edited(edit: &Edit, unmet: Option<Unmet>, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {
@@ -186,11 +177,15 @@ impl<T: Record> Table<T> {
             return Ok(Versioned { value, at });
         }
         // It was the edit. The row shows its result.
-        let unreadable =
-            |_| Failure::OutcomeUnknown { source: "the edit was applied, and its item cannot be read".into() };
-        let row = self.raw.row_after_edit(&attempt, row.map_err(unreadable)?, at, call).await?;
-        let item = row.as_ref().map(Self::decode).transpose().map_err(unreadable)?;
-        item.flatten().ok_or(UpdateError::NotFound)
+        let row = self.raw.row_after_edit(&attempt, row, at, call).await;
+        match row.and_then(|row| row.as_ref().map_or(Ok(None), Self::decode)) {
+            Ok(item) => item.ok_or(UpdateError::NotFound),
+            Err(Failure::CorruptItem { .. }) => {
+                let source = "the edit was applied, and its item cannot be read".into();
+                Err(Failure::OutcomeUnknown { source }.into())
+            }
+            Err(failure) => Err(failure.into()),
+        }
     }
 
     fn editing<'a>(&'a self, key: impl Into<Key>, edit: &'a Edit) -> Result<(Attempt, Editing<'a>), Failure> {

@@ -209,7 +209,10 @@ mod tests {
             if missing == "credentials" {
                 // A machine may hand them out a moment later.
                 for _ in 0..2 {
-                    assert!(matches!(send().await, SendOutcome::NotApplied(_)));
+                    let together = tokio::join!(send(), send(), send());
+                    for outcome in <[SendOutcome; 3]>::from(together) {
+                        assert!(matches!(outcome, SendOutcome::NotApplied(_)), "too soon: {outcome:?}");
+                    }
                 }
             }
             let outcome = send().await;
@@ -233,7 +236,10 @@ mod tests {
         where
             Self: 'a,
         {
-            ProvidedCredentials::ready(Err(CredentialsError::not_loaded("nobody has any")))
+            ProvidedCredentials::new(async {
+                tokio::task::yield_now().await; // so that sends that begin together look together
+                Err(CredentialsError::not_loaded("nobody has any"))
+            })
         }
     }
 

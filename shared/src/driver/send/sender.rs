@@ -278,6 +278,7 @@ impl Sender {
         sent: Boxed<'_>,
     ) -> Ended {
         record_request(operation, table);
+        let fruitless = self.reach.fruitless();
         let sending = Sending::new(leave_by.map(|latest| (self.clock.clone(), latest)));
         let mut sending = pin!(SENDING.scope(sending, sent));
         let ended = tokio::time::timeout(timeout, sending.as_mut()).await;
@@ -289,9 +290,11 @@ impl Sender {
             self.reach.answered();
         }
         let outcome = match outcome {
+            SendOutcome::Unknown(source) | SendOutcome::Broken(source) if never_left && is_too_late(&*source) => {
+                SendOutcome::NotApplied(source)
+            }
             SendOutcome::Unknown(source) | SendOutcome::Broken(source) if never_left => {
-                let lacks =
-                    if is_too_late(&*source) { Err(source) } else { self.reach.lacks(self.client.config(), source) };
+                let lacks = self.reach.lacks(self.client.config(), fruitless, source);
                 lacks.map_or_else(SendOutcome::NotApplied, |lacks| SendOutcome::Rejected(lacks.into()))
             }
             SendOutcome::Rejected(source) => SendOutcome::Rejected(Rejection::of_request(operation, table, source)),
