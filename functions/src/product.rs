@@ -87,15 +87,16 @@ impl Product {
 
     /// The same change as an edit, which needs no version. So it conflicts with no other edit.
     #[must_use]
-    pub fn edit(&self, by: i64, now: Timestamp) -> Edit {
+    pub fn edit(&self, by: i64, now: Timestamp) -> Edit<Product> {
+        let product = Self::FIELDS;
         let low = self.low_stock_at;
         let bands = [
             (i64::MIN..=0, Status::OutOfStock),
             (1..=low, Status::LowStock),
             (low.saturating_add(1)..=MAX_STOCK, Status::InStock),
         ];
-        let edit = Edit::add("stock", by, 0..=MAX_STOCK).bands("status", "stock", bands);
-        edit.only_if("lowStockAt", &low).stamp("updatedAt", &now)
+        let edit = product.stock.add(by, 0..=MAX_STOCK).bands(&product.status, &product.stock, bands);
+        edit.only_if(product.low_stock_at.is(low)).stamp(&product.updated_at, now)
     }
 }
 

@@ -53,14 +53,14 @@
 //! An edit needs no version, so many callers can change one item at once:
 //!
 //! ```
-//! # use fencepost::{Edit, Record, Store, Table};
+//! # use fencepost::{Record, Store, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Debug, Serialize, Deserialize, Record)]
 //! # #[record(key = "accountId")]
 //! # struct Account { balance: u64 }
 //! async fn deposit(store: &Store, id: &str) -> Result<(), Box<dyn std::error::Error>> {
 //!     let accounts: Table<Account> = store.table("Accounts");
-//!     accounts.edit(id, &Edit::add("balance", 7, 0..=1_000_000)).await?;
+//!     accounts.edit(id, &Account::FIELDS.balance.add(7, 0..=1_000_000)).await?;
 //!     Ok(())
 //! }
 //! ```
@@ -277,7 +277,7 @@ pub use deadline::Deadline;
 pub use driver::send::{from_sdk, to_sdk};
 pub use error::{Error, Failure, IdempotencyError, Source, UpdateError, VersionError};
 pub use fencepost_core::{
-    AttributePath, AttributeValue, Attributes, Bounds, Diff, Edit, Incarnation, InvalidValue, ItemVersion, Names,
+    AttributeValue, Attributes, Bounds, Diff, Incarnation, InvalidValue, ItemVersion, Names,
     Number, RetryPolicy, Version, Versioned,
 };
 pub use fencepost_derive::Record;
@@ -286,7 +286,10 @@ pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
 pub use listing::{Cursor, Index, InvalidCursor, Listed, Page, PageStream, Pages, Projection, Query, Sort};
 pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
-pub use table::{Edited, Exists, Key, KeyPart, NotEdited, Record, Table, Undecodable};
+pub use table::field;
+pub use table::{
+    Condition, Edit, Edited, Exists, Key, KeyPart, NotEdited, NotEditedReason, Record, Table, Undecodable,
+};
 pub use throttling::ThrottlingLimit;
 pub use timestamp::Timestamp;
 pub use transact::{Attempt, Item, Reads};
@@ -294,9 +297,19 @@ pub use transact::{Attempt, Item, Reads};
 /// What the derive macro names. Not covered by semantic versioning.
 #[doc(hidden)]
 pub mod __private {
-    pub trait Stored: serde::Serialize + serde::de::DeserializeOwned {}
+    pub use serde::Serialize;
+    pub use serde_dynamo::Serializer;
 
-    impl<T: serde::Serialize + serde::de::DeserializeOwned> Stored for T {}
+    pub trait Stored: Serialize + serde::de::DeserializeOwned {}
+
+    impl<T: Serialize + serde::de::DeserializeOwned> Stored for T {}
+
+    /// What serde wrote for a value.
+    pub fn stored(
+        written: Result<serde_dynamo::AttributeValue, serde_dynamo::Error>,
+    ) -> Result<Option<serde_dynamo::AttributeValue>, crate::Source> {
+        Ok(Some(written?))
+    }
 }
 
 /// Compiles the examples of the README of this crate.

@@ -46,7 +46,7 @@ mod version;
 pub use attempts::{Attempts, OpenAttempt};
 pub use change::{Action, Answer, Change, Cost, Plan, Terms, Told, What};
 pub use client::ClientState;
-pub use edit::{AttributePath, Bounds, Edit};
+pub use edit::Bounds;
 pub use exchange::{Leave, Outcome, Why};
 pub use fate::{judge_open, may_still_land};
 pub use fault::{Cause, Fault, SendId};

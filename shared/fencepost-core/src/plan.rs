@@ -218,7 +218,8 @@ fn leftovers(layout: &Layout, row: &Row) -> Attributes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::edit::{Edit, Resolve};
+    use crate::edit::built::v;
+    use crate::edit::{RawEdit, Resolve};
     use crate::format::AttributeValue;
     use crate::format::layout::Settings;
     use crate::judge::TableRules;
@@ -260,8 +261,8 @@ mod tests {
         let (few, many) = (with_ids(1), with_ids(40));
         let (mut forgetting, mut fitting) = (0, 0);
         for count in 1..400 {
-            let edit = (0..count).fold(Edit::default(), |edit, value: u64| {
-                edit.and_set(vec!["counts".to_owned(), format!("n{value}")], &value)
+            let edit = (0..count).fold(RawEdit::default(), |edit, value: u64| {
+                edit.and_set(vec!["counts".to_owned(), format!("n{value}")], v(value))
             });
             let prepared = |row: &Row| {
                 let commit = Commit { id: WriteId::from_random(2), prune: &[], burn: &[], fence: None };

@@ -4,10 +4,12 @@
 //! fencepost-core --test requests` writes it again. Whether an engine applies these requests as meant is shown by the
 //! tests of the crate `fencepost`.
 
+use fencepost_core::Bounds;
 use fencepost_core::condition::{
     self, BETWEEN, Commit, ConditionalWrite, Demand, EQUAL_TO, LeaseTimes, Operation, SortBound, key_condition,
 };
-use fencepost_core::edit::{Edit, Resolve};
+use fencepost_core::condition::{Comparison, Condition, Demanded};
+use fencepost_core::edit::{RawEdit, Resolve};
 use fencepost_core::format::layout::{Deletes, Layout, OtherWriters, Regions, Settings};
 use fencepost_core::format::row::{Row, bytes, first_attributes, number, tombstone};
 use fencepost_core::plan::Write;
@@ -173,22 +175,35 @@ fn rows(layout: &'static Layout, is_marked: bool) -> Vec<(&'static str, Attribut
 }
 
 /// An edit with every clause, and for the first table others.
-fn edits(is_first: bool) -> Vec<(&'static str, Edit)> {
-    let bands = [(0..=5, "few"), (6..=99, "many")];
-    let all = Edit::add("stock", -2, 0..=99)
-        .and_set(["note", "a"], &"b")
+fn edits(is_first: bool) -> Vec<(&'static str, RawEdit)> {
+    let at = |path: &[&str], demanded| Condition::At(path.iter().map(|name| (*name).to_owned()).collect(), demanded);
+    let compared = |path: &[&str], comparison, value| at(path, Demanded::Compared(comparison, value));
+    let bands = [(0..=5, text("few")), (6..=99, text("many"))];
+    let either = vec![at(&["note", "c"], Demanded::Missing), compared(&["note", "c"], Comparison::AtMost, text("d"))];
+    let all = add("stock", -2, 0..=99)
+        .and_set(["note", "a"], text("b"))
         .and_remove("end")
-        .stamp("seal", &1)
-        .only_if("stock", &7)
-        .only_if_at_most(["note", "c"], &"d")
-        .only_with("stock")
-        .only_without(["note", "e"]);
+        .stamp("seal", number(1))
+        .only_if(compared(&["stock"], Comparison::Equal, number(7)))
+        .only_if(Condition::Any(either))
+        .only_if(at(&["stock"], Demanded::There))
+        .only_if(Condition::Not(Box::new(at(&["note", "e"], Demanded::There))));
     let mut edits = vec![("every clause", all)];
     if is_first {
-        let set = Edit::set("note", &["x"]).and_remove("end").only_if_changed();
-        edits.extend([("bands", Edit::add("stock", -2, 0..=99).bands("note", "stock", bands)), ("set a list", set)]);
+        let set = RawEdit::default().and_set("note", AttributeValue::L(vec![text("x")])).and_remove("end");
+        let higher = [Comparison::Less, Comparison::AtLeast].map(|side| compared(&["stock"], side, number(9)));
+        edits.extend([
+            ("bands", add("stock", -2, 0..=99).bands("note", "stock", bands)),
+            ("set a list", set.only_if_changed()),
+            ("raise", RawEdit::default().and_choose("stock", number(9), higher)),
+            ("append", RawEdit::default().and_append("note", vec![number(1)])),
+        ]);
     }
     edits
+}
+
+fn add(path: &str, by: i32, bounds: impl Into<Bounds>) -> RawEdit {
+    RawEdit::default().and_add(path, by, bounds, None)
 }
 
 fn writes_of(page: &mut Page, layout: &'static Layout, seen: &Row, commit: Commit<'_>, is_first: bool) {
@@ -242,7 +257,7 @@ fn page() -> String {
                     }
                     writes_of(&mut page, layout, &row, full, false);
                     page.prepared("delete at a version", layout, Write::Delete(row.at, None), plain);
-                    let edit = Edit::add("stock", 1, ..).resolve(layout, None).expect("it is valid");
+                    let edit = add("stock", 1, ..).resolve(layout, None).expect("it is valid");
                     page.prepared("add at a version", layout, Write::Edit(row.at, None, &edit), plain);
                     page.add("add anywhere", condition::edit_anywhere(key(), layout, &edit).as_ref());
                     page.add("ticket", Some(&condition::take_ticket(key(), &layout.names, row.at.incarnation)));

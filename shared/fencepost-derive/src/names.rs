@@ -1,42 +1,84 @@
-//! The names that serde gives to fields.
+//! What serde says of fields: their names, and how it writes them.
 
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
-use syn::{Attribute, Expr, Field, LitStr, Result, Token, parenthesized};
+use syn::{Attribute, Expr, ExprPath, Field, LitStr, Result, Token, parenthesized};
 
 /// Attributes of serde that leave the names of the attributes alone.
-const OF_A_STRUCT: &[&str] = &["bound", "crate", "default", "deny_unknown_fields", "expecting", "rename"];
-const OF_A_FIELD: &[&str] = &["bound", "default", "deserialize_with", "serialize_with", "skip_serializing_if", "with"];
+const OF_A_STRUCT: &[&str] = &["bound", "crate", "deny_unknown_fields", "expecting", "rename"];
+const OF_A_FIELD: &[&str] = &["bound"];
 
-/// The rules of `rename_all` on a struct: one for what is written, one for what is read.
+/// What serde says of a struct: the rules of `rename_all`, one for what is written and one for what is read, and whether
+/// every field has a default.
 #[derive(Default)]
-pub(crate) struct Rules([Option<LitStr>; 2]);
+pub(crate) struct Rules {
+    renames: [Option<LitStr>; 2],
+    has_default: bool,
+}
+
+/// How serde stores a field.
+pub(crate) struct Stored {
+    /// The attribute.
+    pub(crate) name: String,
+    /// Whether a missing attribute is read as a default.
+    pub(crate) has_default: bool,
+    /// The function that writes the value, if it is not the one of its type.
+    pub(crate) writer: Option<ExprPath>,
+    /// Whether a function other than that of its type reads the value.
+    pub(crate) has_reader: bool,
+    /// The function that says which values are not stored.
+    pub(crate) skips: Option<ExprPath>,
+}
 
 impl Rules {
     pub(crate) fn of(attributes: &[Attribute]) -> Result<Self> {
         let mut rules = Rules::default();
         each_of_serde(attributes, |meta| match &*name_of(meta) {
-            "rename_all" => two(meta, &mut rules.0),
+            "rename_all" => two(meta, &mut rules.renames),
+            "default" => {
+                rules.has_default = true;
+                skip_value(meta)
+            }
             name if OF_A_STRUCT.contains(&name) => skip_value(meta),
             name => Err(by_hand(meta, name, "the struct")),
         })?;
-        for rule in rules.0.iter().flatten() {
+        for rule in rules.renames.iter().flatten() {
             renamed("", &rule.value()).ok_or_else(|| syn::Error::new(rule.span(), "serde has no such rule"))?;
         }
         Ok(rules)
     }
 
-    /// The attribute in which a field is stored. `None` if serde skips the field.
-    pub(crate) fn attribute_of(&self, field: &Field) -> Result<Option<String>> {
+    /// How a field is stored. `None` if serde skips the field.
+    pub(crate) fn stored(&self, field: &Field) -> Result<Option<Stored>> {
         let Some(ident) = &field.ident else { return Ok(None) };
         let ident = ident.unraw().to_string();
         let (mut names, mut skips) = ([None, None], [false, false]);
+        let (name, has_default) = (String::new(), self.has_default);
+        let mut stored = Stored { name, has_default, writer: None, has_reader: false, skips: None };
         each_of_serde(&field.attrs, |meta| match &*name_of(meta) {
             "rename" => two(meta, &mut names),
             name @ ("skip" | "skip_serializing" | "skip_deserializing") => {
                 skips[0] |= name != "skip_deserializing";
                 skips[1] |= name != "skip_serializing";
                 Ok(())
+            }
+            "default" => {
+                stored.has_default = true;
+                skip_value(meta)
+            }
+            "with" => {
+                path_of(meta, &mut stored.writer)?;
+                stored.has_reader = true;
+                if let Some(module) = &mut stored.writer {
+                    module.path.segments.push(syn::parse_quote!(serialize));
+                }
+                Ok(())
+            }
+            "serialize_with" => path_of(meta, &mut stored.writer),
+            "skip_serializing_if" => path_of(meta, &mut stored.skips),
+            "deserialize_with" => {
+                stored.has_reader = true;
+                skip_value(meta)
             }
             name if OF_A_FIELD.contains(&name) => skip_value(meta),
             name => Err(by_hand(meta, name, &format!("the field `{ident}`"))),
@@ -51,7 +93,7 @@ impl Rules {
             [false, true] => return half("stored, and serde's `skip_deserializing` never reads it"),
             [false, false] => {}
         }
-        let [written, read] = [0, 1].map(|side| match (&names[side], &self.0[side]) {
+        let [written, read] = [0, 1].map(|side| match (&names[side], &self.renames[side]) {
             (Some(name), _) => name.value(),
             (None, Some(rule)) => renamed(&ident, &rule.value()).unwrap_or_default(),
             (None, None) => ident.clone(),
@@ -61,8 +103,14 @@ impl Rules {
                 format!("the field `{ident}` is written as `{written}` and read as `{read}`: give it one name");
             return Err(syn::Error::new_spanned(field, reason));
         }
-        Ok(Some(written))
+        Ok(Some(Stored { name: written, ..stored }))
     }
+}
+
+/// Reads `= "path"`.
+fn path_of(meta: &ParseNestedMeta<'_>, path: &mut Option<ExprPath>) -> Result<()> {
+    *path = Some(meta.value()?.parse::<LitStr>()?.parse()?);
+    Ok(())
 }
 
 fn each_of_serde(attributes: &[Attribute], mut each: impl FnMut(&ParseNestedMeta<'_>) -> Result<()>) -> Result<()> {

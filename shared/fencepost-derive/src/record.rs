@@ -1,5 +1,6 @@
 //! The implementation of `Record` for a struct, from its fields and from what `#[record(..)]` says.
 
+use crate::fields::{self, StoredField};
 use crate::names::Rules;
 use proc_macro2::TokenStream;
 use quote::quote;
@@ -49,9 +50,10 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         syn::Error::new_spanned(&input.ident, "name the partition key of the table: `#[record(key = \"..\")]`")
     })?;
     let rules = Rules::of(&input.attrs)?;
-    let mut attributes = Vec::with_capacity(fields.named.len());
+    let (mut attributes, mut stored_fields) = (Vec::with_capacity(fields.named.len()), Vec::new());
     for field in &fields.named {
-        let Some(attribute) = rules.attribute_of(field)? else { continue };
+        let Some(stored) = rules.stored(field)? else { continue };
+        let attribute = stored.name.clone();
         if [Some(&key), sort.as_ref()].into_iter().flatten().any(|key| key.value() == attribute) {
             let reason = format!("`{attribute}` is a key of the table, and the key is not part of the value");
             return Err(syn::Error::new_spanned(field, reason));
@@ -60,6 +62,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             return Err(syn::Error::new_spanned(field, format!("another field is stored as `{attribute}` too")));
         }
         attributes.push(attribute);
+        stored_fields.push(StoredField { field, stored });
     }
     if let Some(name) = expires_at.as_ref().filter(|name| !attributes.contains(&name.value())) {
         let reason = format!("`{}` is not among the attributes: {}", name.value(), attributes.join(", "));
@@ -72,6 +75,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         |name| quote!(const EXPIRES_AT: ::core::option::Option<&'static str> = ::core::option::Option::Some(#name);),
     );
     let settings = settings.map(|settings| quote!(const SETTINGS: ::fencepost::Settings = #settings;));
+    let fields = fields::expand(input, &stored_fields);
     let name = &input.ident;
     let (_, arguments, _) = input.generics.split_for_impl();
     let mut generics = input.generics.clone();
@@ -90,6 +94,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #expires_at
             #settings
         }
+
+        #fields
     })
 }
 

@@ -8,10 +8,10 @@ use crate::call::Call;
 use crate::error::{Error, IdempotencyError, UpdateError, VersionError};
 use crate::idempotency::{Answer, Idempotency, IdempotencyClaim};
 use crate::listing::Query;
-use crate::table::{Exists, Key, Record, Table};
+use crate::table::{Edit, Exists, Key, Record, Table};
 use crate::timestamp::Timestamp;
 use crate::transact::Reads;
-use fencepost_core::{Edit, ItemVersion, Versioned};
+use fencepost_core::{ItemVersion, Versioned};
 use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use std::collections::BTreeMap;
@@ -49,8 +49,8 @@ pub struct Items<T> {
 type KeyedDecision<'a, T> = dyn Fn(Option<&Versioned<T>>) -> Result<Option<T>, Problem> + Sync + 'a;
 
 enum EditPlan<'a, T> {
-    Edit(&'a (dyn Fn() -> Option<Edit> + Sync)),
-    FromItem(&'a (dyn Fn(&T) -> Edit + Sync)),
+    Edit(&'a (dyn Fn() -> Option<Edit<T>> + Sync)),
+    FromItem(&'a (dyn Fn(&T) -> Edit<T> + Sync)),
 }
 
 /// The parsed demands of a creating request.
@@ -232,7 +232,7 @@ impl<T: Resource> Items<T> {
         &self,
         id: impl AsRef<str>,
         request: &ChangeRequest,
-        edit: impl Fn() -> Option<Edit> + Sync,
+        edit: impl Fn() -> Option<Edit<T>> + Sync,
         decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
         let decide = |value: &T| decide(value).map_err(Into::into);
@@ -249,7 +249,7 @@ impl<T: Resource> Items<T> {
         &self,
         id: impl AsRef<str>,
         request: &ChangeRequest,
-        edit: Option<impl Fn(&T) -> Edit + Sync>,
+        edit: Option<impl Fn(&T) -> Edit<T> + Sync>,
         decide: impl Fn(&T) -> Result<Option<T>, R> + Sync,
     ) -> Result<Response, Problem> {
         let decide = |value: &T| decide(value).map_err(Into::into);

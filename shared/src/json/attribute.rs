@@ -5,7 +5,9 @@
 
 use super::number::{Decimal, value_of};
 use super::object::Object;
-use fencepost_core::AttributeValue;
+use crate::error::Source;
+use crate::table::field::{Field, Members};
+use fencepost_core::{AttributeValue, Number};
 use fencepost_core::format::number::is_plain;
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
@@ -71,6 +73,32 @@ impl Object {
             return Err("not a map".to_owned());
         }
         to_raw_value(&AsJson(attribute)).map(Object::of_text).map_err(|error| error.to_string())
+    }
+}
+
+/// The members of an object are JSON, and are kept exactly.
+impl Members for Object {
+    type Member = Value;
+
+    fn encode_member(member: Value) -> Result<Option<AttributeValue>, Source> {
+        Ok(Some(to_attribute(&member)))
+    }
+}
+
+/// A value that is an object has members too. In any other value, the edit of a member is refused.
+impl Members for Value {
+    type Member = Value;
+
+    fn encode_member(member: Value) -> Result<Option<AttributeValue>, Source> {
+        Ok(Some(to_attribute(&member)))
+    }
+}
+
+impl<T, P> Field<T, Value, P> {
+    /// The same place as that of a number, to which an edit may add. An item that has no number there refuses the edit.
+    #[must_use]
+    pub fn number(&self) -> Field<T, Number, P> {
+        self.of_numbers()
     }
 }
 

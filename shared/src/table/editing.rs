@@ -1,5 +1,6 @@
 //! [`Table::edit`]: sends an edit until its outcome is proved. Moves its window forward, and burns an unproved edit.
 
+use super::edit::Edit;
 use super::handle::{RawTable, Table};
 use super::key::Key;
 use super::record::Record;
@@ -8,7 +9,7 @@ use crate::driver::row_cache::size_of_crowd;
 use crate::driver::rows::{Contest, Known, Sending};
 use crate::error::{Failure, UpdateError};
 use fencepost_core::condition::{Clauses, Demand};
-use fencepost_core::edit::{Edit, Resolve, Room, Unmet, room};
+use fencepost_core::edit::{RawEdit, Resolve, Room, Unmet, room};
 use fencepost_core::format::row::Row;
 use fencepost_core::plan::Write;
 use fencepost_core::{ItemVersion, Role, SentWrite, UNSEEN_IDS, Versioned, WriteId, is_in_window};
@@ -33,57 +34,56 @@ pub struct Undecodable {
     pub reason: String,
 }
 
-/// Why an item refused an edit. Nothing was written. Each holds the item.
+/// An item refused an edit. Nothing was written.
 #[non_exhaustive]
-pub enum NotEdited<T> {
-    /// The result of an add would be outside its bounds.
-    OutOfRange(Box<Versioned<T>>),
-    /// The item has no number there.
-    NotANumber(Box<Versioned<T>>),
-    /// A value is not as the edit demands.
-    NotAsDemanded(Box<Versioned<T>>),
-    /// The item is already as the edit would leave it. Only an edit made with [`Edit::only_if_changed`] is refused for it.
-    Unchanged(Box<Versioned<T>>),
-    /// A condition does not hold. Only `DynamoDB` knows which, because it compared numbers with decimals, bytes, sets,
-    /// lists or maps, and more than one kind of condition has such values.
-    ConditionFailed(Box<Versioned<T>>),
+pub struct NotEdited<T> {
+    /// Why.
+    pub reason: NotEditedReason,
+    /// The clause that refused it, and what the item has there, in words. `None` if there may be several.
+    pub clause: Option<String>,
+    /// The item that refused it.
+    pub item: Box<Versioned<T>>,
 }
 
-impl<T> NotEdited<T> {
-    /// The item.
-    #[must_use]
-    pub fn item(&self) -> &Versioned<T> {
-        match self {
-            NotEdited::OutOfRange(item)
-            | NotEdited::NotANumber(item)
-            | NotEdited::NotAsDemanded(item)
-            | NotEdited::Unchanged(item)
-            | NotEdited::ConditionFailed(item) => item,
-        }
-    }
+/// Why an item refused an edit.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum NotEditedReason {
+    /// The result of an add would be outside its bounds.
+    OutOfRange,
+    /// The item has no number at the path of an add.
+    NotANumber,
+    /// A condition does not hold, or a value is not of the type that a clause needs.
+    NotAsDemanded,
+    /// The edit would change nothing.
+    Unchanged,
+    /// One of several conditions does not hold, and only `DynamoDB` can tell which.
+    ConditionFailed,
+}
 
-    /// The name of the reason, and a sentence.
-    fn said(&self) -> [&'static str; 2] {
-        match self {
-            NotEdited::OutOfRange(_) => ["OutOfRange", "the result would be outside the bounds"],
-            NotEdited::NotANumber(_) => ["NotANumber", "the item has no such number"],
-            NotEdited::NotAsDemanded(_) => ["NotAsDemanded", "a value is not as demanded"],
-            NotEdited::Unchanged(_) => ["Unchanged", "the item is already so"],
-            NotEdited::ConditionFailed(_) => ["ConditionFailed", "one of several conditions does not hold"],
-        }
+impl fmt::Display for NotEditedReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NotEditedReason::OutOfRange => "the result would be outside the bounds",
+            NotEditedReason::NotANumber => "the item has no such number",
+            NotEditedReason::NotAsDemanded => "the item is not as demanded",
+            NotEditedReason::Unchanged => "the item is already so",
+            NotEditedReason::ConditionFailed => "one of several conditions does not hold",
+        })
     }
 }
 
 impl<T> fmt::Display for NotEdited<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let ([_, why], version) = (self.said(), self.item().version());
-        write!(f, "nothing was changed: {why} (the item is at version {version})")
+        write!(f, "nothing was changed: {} (the item is at version {})", self.reason, self.item.version())?;
+        self.clause.as_ref().map_or(Ok(()), |clause| write!(f, "; {clause}"))
     }
 }
 
 impl<T> fmt::Debug for NotEdited<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_tuple(self.said()[0]).field(&self.item().at).finish()
+        let NotEdited { reason, clause, item } = self;
+        f.debug_struct("NotEdited").field("reason", reason).field("clause", clause).field("at", &item.at).finish()
     }
 }
 
@@ -101,7 +101,7 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: [`NotEdited`] says why the item refused
     /// the edit, and holds the item. [`UpdateError::Failed`]: see [`Failure`].
-    pub async fn edit(&self, key: impl Into<Key>, edit: &Edit) -> Result<Edited<T>, UpdateError<NotEdited<T>>> {
+    pub async fn edit(&self, key: impl Into<Key>, edit: &Edit<T>) -> Result<Edited<T>, UpdateError<NotEdited<T>>> {
         let call = &self.call();
         let (mut attempt, mut editing) = self.editing(key, edit)?;
         let done = attempt.decided(self.sender(), call, |attempt| {
@@ -126,16 +126,17 @@ impl<T: Record> Table<T> {
         }
     }
 
-    fn not_edited(edit: &Edit, unmet: Option<Unmet>, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {
+    fn not_edited(edit: &Edit<T>, unmet: Option<Unmet>, row: &Row) -> Result<UpdateError<NotEdited<T>>, Failure> {
         let Some(current) = Self::decode(row)?.map(Box::new) else { return Ok(UpdateError::NotFound) };
-        let reason = unmet.or_else(|| edit.reason(&row.attributes));
-        Ok(UpdateError::Refused(match reason {
-            Some(Unmet::NotANumber) => NotEdited::NotANumber(current),
-            Some(Unmet::OutOfRange) => NotEdited::OutOfRange(current),
-            Some(Unmet::NotAsDemanded) => NotEdited::NotAsDemanded(current),
-            Some(Unmet::Unchanged) => NotEdited::Unchanged(current),
-            Some(Unmet::WindowPassed) | None => NotEdited::ConditionFailed(current),
-        }))
+        let reason = match unmet.or_else(|| edit.raw.reason(&row.attributes)) {
+            Some(Unmet::NotANumber) => NotEditedReason::NotANumber,
+            Some(Unmet::OutOfRange) => NotEditedReason::OutOfRange,
+            Some(Unmet::NotAsDemanded) => NotEditedReason::NotAsDemanded,
+            Some(Unmet::Unchanged) => NotEditedReason::Unchanged,
+            Some(Unmet::WindowPassed) | None => NotEditedReason::ConditionFailed,
+        };
+        let clause = edit.raw.refusing_clause(&row.attributes);
+        Ok(UpdateError::Refused(NotEdited { reason, clause, item: current }))
     }
 
     /// Edits like [`Table::edit`]. If the item refuses the edit, changes it by the decision instead, like
@@ -146,7 +147,7 @@ impl<T: Record> Table<T> {
     pub(crate) async fn edit_or_update<R>(
         &self,
         key: impl Into<Key>,
-        edit: &Edit,
+        edit: &Edit<T>,
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let call = &self.call();
@@ -188,7 +189,8 @@ impl<T: Record> Table<T> {
         }
     }
 
-    fn editing<'a>(&'a self, key: impl Into<Key>, edit: &'a Edit) -> Result<(Attempt, Editing<'a>), Failure> {
+    fn editing<'a>(&'a self, key: impl Into<Key>, edit: &'a Edit<T>) -> Result<(Attempt, Editing<'a>), Failure> {
+        let edit = &edit.raw;
         edit.resolve(Self::LAYOUT, None)?; // An invalid edit sends nothing, not even a read.
         let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, &self.call());
         attempt.rows[0].is_read_first = false;
@@ -217,7 +219,7 @@ enum Go {
 
 /// The decisions of one edit.
 struct Editing<'a> {
-    edit: &'a Edit,
+    edit: &'a RawEdit,
     table: &'a RawTable,
     decodes: fn(&Row) -> Result<bool, Failure>,
     /// Whether another change follows an edit that `DynamoDB` rejects, such as one that makes the item too large.

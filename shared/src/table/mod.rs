@@ -2,17 +2,20 @@
 //!
 //! `handle.rs` has the table of the public interface, and the same without the type of its values, for use in changes.
 //! `update.rs` reads items, and changes one by a decision, at a version. `editing.rs` changes one by an [`Edit`], at any
-//! version.
+//! version. An edit is made in `edit.rs`, from the fields of `field.rs`.
 
 pub(crate) mod commit;
+mod edit;
 mod editing;
+pub mod field;
 pub(crate) mod handle;
 pub(crate) mod key;
 mod record;
 mod update;
 mod value;
 
-pub use editing::{Edited, NotEdited, Undecodable};
+pub use edit::{Condition, Edit};
+pub use editing::{Edited, NotEdited, NotEditedReason, Undecodable};
 pub use handle::Table;
 pub use key::{Key, KeyPart};
 pub use record::Record;

@@ -11,9 +11,9 @@ use crate::driver::rows::KnownRow;
 use crate::driver::send::Address;
 use crate::error::UpdateError;
 use crate::lww::{self, OrderKey, Registration};
-use crate::table::{Key, Record, Table};
+use crate::table::{Edit, Key, Record, Table};
 use fencepost_core::format::item::Attributes;
-use fencepost_core::{Edit, Names, Step, Versioned};
+use fencepost_core::{Names, Step, Versioned};
 use std::time::SystemTime;
 
 #[cfg(feature = "http")]
@@ -40,7 +40,7 @@ pub use fencepost_core::{Trace, WriteId};
 pub async fn edit_or_update<T: Record, R>(
     table: &Table<T>,
     key: &Key,
-    add: &Edit,
+    add: &Edit<T>,
     decide: impl Fn(&T) -> Result<Option<T>, R>,
 ) -> Result<Versioned<T>, UpdateError<R>> {
     table.edit_or_update(key, add, decide).await

@@ -4,14 +4,14 @@ use crate::driver::send::step;
 use crate::error::Failure;
 use crate::lease::Leases;
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
-use crate::table::{Key, Record, Table};
+use crate::table::{Edit, Key, Record, Table};
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use fencepost_core::condition::{self, Clauses, Commit, Demand, LeaseTimes};
 use fencepost_core::edit::Resolve;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::{self, Row};
 use fencepost_core::plan::Write;
-use fencepost_core::{Edit, ItemVersion, SentWrite, WriteId};
+use fencepost_core::{ItemVersion, SentWrite, WriteId};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// One write to a row, by its intent.
@@ -26,9 +26,9 @@ pub enum RowWrite<'a, T> {
     /// Deletes the item at a version that a client named.
     DeleteAt(ItemVersion),
     /// Adds, from the row that was seen, in the window of the table.
-    Add(&'a Edit),
+    Add(&'a Edit<T>),
     /// Adds at any version.
-    AddAnywhere(&'a Edit),
+    AddAnywhere(&'a Edit<T>),
     /// Burns an add that started from the row that was seen.
     Burn,
     /// Burns a create, by a tombstone.
@@ -71,7 +71,7 @@ impl Writer<'_> {
         let commit = Commit { id: self.id, prune: &[], burn: self.burn, fence: self.fence };
         let (now, retention) = (UNIX_EPOCH, self.purge_at.duration_since(UNIX_EPOCH).expect("a time after 1970"));
         let fenced = |write| condition::fenced(write, &layout.names, self.fence);
-        let resolve = |add: &Edit| -> Result<Clauses, Failure> { Ok(add.resolve(layout, self.seen)?) };
+        let resolve = |add: &Edit<T>| -> Result<Clauses, Failure> { Ok(add.raw.resolve(layout, self.seen)?) };
         let prepare =
             |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, commit, now, retention)?.request));
         let request = match (write, &row) {

@@ -5,10 +5,9 @@ use crate::driver::attempt::Attempt;
 use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, WriteStep, transact};
 use crate::error::Failure;
 use crate::fencing_token::FencingToken;
-use crate::table::{Record, Table};
-use fencepost_core::Edit;
+use crate::table::{Edit, Record, Table};
 use fencepost_core::condition::{self, Commit, ConditionalWrite, Demand, Operation};
-use fencepost_core::edit::{Resolve, Room, room};
+use fencepost_core::edit::{RawEdit, Resolve, Room, room};
 use fencepost_core::format::item::size_of_attributes;
 use fencepost_core::format::row::Row;
 use fencepost_core::plan::{Prepared, Write, first_version};
@@ -185,13 +184,13 @@ impl Attempt {
     /// [`Failure::EditRefused`] then ends the call, unless the decision refuses for a reason of its own:
     ///
     /// ```
-    /// # use fencepost::{Attempt, Edit, Error, Failure, Item, Record};
+    /// # use fencepost::{Attempt, Error, Failure, Item, Record};
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "productId")]
     /// # struct Product { stock: u64 }
     /// fn take(attempt: &mut Attempt, product: Item<Product>) -> Result<(), Error<&'static str>> {
-    ///     match attempt.edit(product, &Edit::add("stock", -1, 0..)) {
+    ///     match attempt.edit(product, &Product::FIELDS.stock.add(-1, 0..)) {
     ///         Err(Failure::EditRefused { .. }) => Err(Error::Refused("it is sold out")),
     ///         added => Ok(added?),
     ///     }
@@ -209,7 +208,7 @@ impl Attempt {
     /// [`Failure::InvalidRecord`]: the `Record` does not declare an attribute; correct it. [`Failure::Fenced`]: the row
     /// has seen a higher token than that of its table. [`Failure::EditRefused`]: the item is not
     /// there, or has refused such an edit; refuse, or decide otherwise.
-    pub fn edit<T: Record>(&mut self, item: Item<T>, edit: &Edit) -> Result<(), Failure> {
+    pub fn edit<T: Record>(&mut self, item: Item<T>, edit: &Edit<T>) -> Result<(), Failure> {
         self.add_edit(item, edit, false)
     }
 
@@ -219,13 +218,13 @@ impl Attempt {
     ///
     /// # Errors
     /// See [`Attempt::edit`].
-    pub fn edit_blind<T: Record>(&mut self, item: Item<T>, edit: &Edit) -> Result<(), Failure> {
+    pub fn edit_blind<T: Record>(&mut self, item: Item<T>, edit: &Edit<T>) -> Result<(), Failure> {
         self.add_edit(item, edit, true)
     }
 
-    fn add_edit<T: Record>(&mut self, item: Item<T>, edit: &Edit, is_blind: bool) -> Result<(), Failure> {
+    fn add_edit<T: Record>(&mut self, item: Item<T>, edit: &Edit<T>, is_blind: bool) -> Result<(), Failure> {
         let row = self.row(item)?;
-        let added = self.edit_row(row, edit, is_blind);
+        let added = self.edit_row(row, &edit.raw, is_blind);
         if added.is_err() {
             // The error may show the state of the row.
             self.rows[row].is_looked_at.store(true, Relaxed);
@@ -233,7 +232,7 @@ impl Attempt {
         added
     }
 
-    fn edit_row(&mut self, index: usize, edit: &Edit, is_blind: bool) -> Result<(), Failure> {
+    fn edit_row(&mut self, index: usize, edit: &RawEdit, is_blind: bool) -> Result<(), Failure> {
         let KnownRow { name, address, known, fence, layout, refused, .. } = &self.rows[index];
         let refusal = |reason: &str| Failure::EditRefused { name: name.clone(), reason: reason.to_owned() };
         if matches!(known, Known::Absent) || matches!(known, Known::Row(row) if row.is_tombstone) {
@@ -243,7 +242,8 @@ impl Attempt {
         let clauses = edit.resolve(layout, row.map(|row| &row.attributes))?;
         let anchored = row.map(|row| self.prepared(index, Write::Edit(row.at, Some(row), &clauses))).transpose()?;
         if refused.contains(&clauses.conditions()) {
-            return Err(refusal("it is not as the edit demands"));
+            let clause = row.and_then(|row| edit.refusing_clause(&row.attributes));
+            return Err(refusal(clause.as_deref().unwrap_or("it is not as the edit demands")));
         }
         if self.refusals >= self.most_refusals {
             return Err(refusal("too many other edits of this change were refused"));

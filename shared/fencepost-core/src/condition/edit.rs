@@ -21,7 +21,9 @@ pub struct Clauses {
     pub remove: Vec<Path>,
     /// Set along with the rest. Alone, they are no change.
     pub stamps: Vec<(String, AttributeValue)>,
-    pub demands: Vec<(Path, Demanded)>,
+    /// Lists, and what is appended to them.
+    pub append: Vec<(Path, AttributeValue)>,
+    pub demands: Vec<Condition>,
     /// Demands an item that `set` and `remove` would change.
     pub is_to_change: bool,
 }
@@ -32,7 +34,7 @@ impl Clauses {
     pub fn conditions(&self) -> Clauses {
         let Clauses { numbers, set, remove, demands, is_to_change, .. } = self.clone();
         let (set, remove) = if is_to_change { (set, remove) } else { Default::default() };
-        Clauses { numbers, set, remove, stamps: Vec::new(), demands, is_to_change }
+        Clauses { numbers, set, remove, demands, is_to_change, ..Clauses::default() }
     }
 }
 
@@ -44,14 +46,62 @@ pub struct AddedNumber {
     pub high: String,
 }
 
-/// A demand on the value at a path.
+/// What an item must be like to take an edit.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Condition {
+    /// The value at a path is as demanded.
+    At(Path, Demanded),
+    Not(Box<Condition>),
+    All(Vec<Condition>),
+    Any(Vec<Condition>),
+}
+
+/// A demand on the value at a path. A missing value meets only [`Demanded::Missing`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Demanded {
-    Equal(AttributeValue),
-    AtMostIfThere(AttributeValue),
+    /// A comparison with this value, which has the same type.
+    Compared(Comparison, AttributeValue),
     There,
     Missing,
-    Map,
+    /// A value of the type with this name.
+    Type(&'static str),
+}
+
+/// How a stored value compares to the demanded one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    Equal,
+    Less,
+    AtMost,
+    AtLeast,
+    More,
+}
+
+impl Comparison {
+    /// The sign of the comparison.
+    #[must_use]
+    pub fn sign(self) -> &'static str {
+        match self {
+            Comparison::Equal => "=",
+            Comparison::Less => "<",
+            Comparison::AtMost => "<=",
+            Comparison::AtLeast => ">=",
+            Comparison::More => ">",
+        }
+    }
+}
+
+impl Condition {
+    /// The conditions of which this one is made, with the paths to their values.
+    pub fn leaves(&self) -> Vec<(&Path, &Demanded)> {
+        match self {
+            Condition::At(path, demanded) => vec![(path, demanded)],
+            Condition::Not(condition) => condition.leaves(),
+            Condition::All(conditions) | Condition::Any(conditions) => {
+                conditions.iter().flat_map(Condition::leaves).collect()
+            }
+        }
+    }
 }
 
 /// Edits a live item in the demanded window, and stores the id. Adopts a foreign row. Returns the new row.
@@ -152,8 +202,8 @@ impl Expression {
     }
 
     fn edit(&mut self, clauses: &Clauses, layout: &Layout) {
-        let Clauses { numbers, set, remove, stamps, demands, is_to_change } = clauses;
-        let (mut changes, map) = (Vec::new(), AttributeValue::S("M".to_owned()));
+        let Clauses { numbers, set, remove, stamps, append, demands, is_to_change } = clauses;
+        let mut changes = Vec::new();
         for (index, AddedNumber { path, by, low, high }) in numbers.iter().enumerate() {
             let number = self.path(path);
             self.set(format!("{number} = {number} + :by{index}"));
@@ -186,26 +236,49 @@ impl Expression {
             self.value(format!(":t{index}"), value.clone());
             self.set(format!("{name} = :t{index}"));
         }
-        for (index, (path, demanded)) in demands.iter().enumerate() {
-            let path = self.path(path);
-            let (condition, value) = match demanded {
-                Demanded::Equal(value) => (format!("{path} = :e{index}"), Some(value)),
-                Demanded::AtMostIfThere(value) => {
-                    (format!("(attribute_not_exists({path}) OR {path} <= :e{index})"), Some(value))
-                }
-                Demanded::There => (format!("attribute_exists({path})"), None),
-                Demanded::Missing => (format!("attribute_not_exists({path})"), None),
-                Demanded::Map => (format!("attribute_type({path}, :e{index})"), Some(&map)),
-            };
-            self.demand(condition);
-            if let Some(value) = value {
-                self.value(format!(":e{index}"), value.clone());
-            }
+        for (index, (path, more)) in append.iter().enumerate() {
+            let list = self.path(path);
+            self.value(format!(":l{index}"), more.clone());
+            self.set(format!("{list} = list_append({list}, :l{index})"));
+        }
+        let mut values = 0;
+        for condition in demands {
+            let text = self.condition(condition, &mut values);
+            self.demand(text);
         }
         if *is_to_change {
             self.demand(format!("({})", changes.join(" OR ")));
         }
         self.demand_life(layout);
+    }
+
+    /// The text of a condition. `values` counts its values, over all conditions of an edit.
+    fn condition(&mut self, condition: &Condition, values: &mut usize) -> String {
+        let (path, demanded) = match condition {
+            Condition::At(path, demanded) => (self.path(path), demanded),
+            Condition::Not(condition) => return format!("(NOT {})", self.condition(condition, values)),
+            Condition::All(parts) | Condition::Any(parts) => {
+                let parts: Vec<_> = parts.iter().map(|part| self.condition(part, values)).collect();
+                let word = if matches!(condition, Condition::All(_)) { " AND " } else { " OR " };
+                return format!("({})", parts.join(word));
+            }
+        };
+        let index = *values;
+        *values += 1;
+        let (text, value) = match demanded {
+            Demanded::Compared(comparison, value) => {
+                (format!("{path} {} :e{index}", comparison.sign()), Some(value.clone()))
+            }
+            Demanded::There => (format!("attribute_exists({path})"), None),
+            Demanded::Missing => (format!("attribute_not_exists({path})"), None),
+            Demanded::Type(name) => {
+                (format!("attribute_type({path}, :e{index})"), Some(AttributeValue::S((*name).to_owned())))
+            }
+        };
+        if let Some(value) = value {
+            self.value(format!(":e{index}"), value);
+        }
+        text
     }
 
     /// Gives the names in a path placeholders. Returns the path in an expression.
@@ -260,12 +333,13 @@ mod tests {
             set: vec![(vec!["a".to_owned()], number(1))],
             remove: vec![vec!["b".to_owned()]],
             stamps: vec![("at".to_owned(), number(2))],
-            demands: vec![(vec!["c".to_owned()], Demanded::There)],
+            append: vec![(vec!["l".to_owned()], AttributeValue::L(Vec::new()))],
+            demands: vec![Condition::At(vec!["c".to_owned()], Demanded::There)],
             is_to_change: true,
         };
-        assert_eq!(all.conditions(), Clauses { stamps: Vec::new(), ..all.clone() });
+        assert_eq!(all.conditions(), Clauses { stamps: Vec::new(), append: Vec::new(), ..all.clone() });
         let any = Clauses { is_to_change: false, ..all.clone() };
-        let conditions = Clauses { set: Vec::new(), remove: Vec::new(), stamps: Vec::new(), ..any.clone() };
+        let conditions = Clauses { numbers: any.numbers.clone(), demands: any.demands.clone(), ..Clauses::default() };
         assert_eq!(any.conditions(), conditions);
     }
 }

@@ -11,7 +11,7 @@ mod versioned;
 mod write;
 
 pub use demand::Demand;
-pub use edit::{AddedNumber, Clauses, Demanded, burn, edit_anywhere, edit_within};
+pub use edit::{AddedNumber, Clauses, Comparison, Condition, Demanded, burn, edit_anywhere, edit_within};
 pub use lease::LeaseTimes;
 pub use lease::{
     ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,

@@ -5,10 +5,14 @@ use crate::format::number::{Number, compare};
 use std::cmp::Ordering;
 use std::ops::{RangeFrom, RangeFull, RangeInclusive};
 
+/// The largest whole number of 38 digits.
+const LARGEST: i128 = 10_i128.pow(38) - 1;
+
 /// The range demanded of the number by an add.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Bounds {
-    /// The result lies between [`i64::MIN`] and [`i64::MAX`]. With decimals, it keeps 1 away from both.
+    /// The result is within the range of the field's type. Where that has none, such as for decimals, the result lies
+    /// between [`i64::MIN`] and [`i64::MAX`], and keeps 1 away from both if the amount is not whole.
     Any,
     /// The result is within this range. The amount must be whole.
     Result(RangeInclusive<i64>),
@@ -17,9 +21,11 @@ pub enum Bounds {
 }
 
 impl Bounds {
-    /// The bounds of the current number if `by` is added to it. `None` if they are not whole numbers of at most 38 digits.
-    pub(super) fn of_current(self, by: &Number) -> Option<[String; 2]> {
-        match self {
+    /// The bounds of the current number if `by` is added to it, and the result is one of these whole numbers, if any.
+    /// `None` if they are not whole numbers of at most 38 digits.
+    pub(super) fn of_current(self, by: &Number, range: Option<(i128, i128)>) -> Option<[String; 2]> {
+        let own = match self {
+            Bounds::Any if range.is_some() => None,
             Bounds::Any => {
                 let bounds = by.floor_and_ceiling().and_then(|(floor, ceiling)| {
                     Some([before(i64::MIN, floor)?.to_string(), before(i64::MAX, ceiling)?.to_string()])
@@ -32,8 +38,24 @@ impl Bounds {
                 Some([before(*range.start(), by)?.to_string(), before(*range.end(), by)?.to_string()])
             }
             Bounds::Before(low, high) => Some([low.to_string(), high.to_string()]),
-        }
+        };
+        let Some((least, most)) = range else { return own };
+        let by = by.to_whole()?;
+        // Beyond 38 digits, no bound is left. If no number is within the rest, the first is greater than the last.
+        let (low, high) = (least.saturating_sub(by).max(-LARGEST), most.saturating_sub(by).min(LARGEST));
+        Some(match own {
+            Some([own_low, own_high]) => {
+                [narrower(own_low, low, Ordering::Less), narrower(own_high, high, Ordering::Greater)]
+            }
+            None => [low.to_string(), high.to_string()],
+        })
     }
+}
+
+/// The bound, or the other one if the bound is on this side of it.
+fn narrower(own: String, other: i128, side: Ordering) -> String {
+    let other = other.to_string();
+    if compare(&own, &other) == side { other } else { own }
 }
 
 impl From<RangeInclusive<i64>> for Bounds {
@@ -73,12 +95,8 @@ pub(super) fn negative(number: &Number) -> String {
 
 /// The number with the narrower of both bounds at either end. `None` if no number is within all of them.
 pub(super) fn narrowed(number: &AddedNumber, low: i128, high: i128) -> Option<AddedNumber> {
-    let narrower = |own: &String, other: i128, order| {
-        let other = other.to_string();
-        if compare(own, &other) == order { other } else { own.clone() }
-    };
-    let low = narrower(&number.low, low, Ordering::Less);
-    let high = narrower(&number.high, high, Ordering::Greater);
+    let low = narrower(number.low.clone(), low, Ordering::Less);
+    let high = narrower(number.high.clone(), high, Ordering::Greater);
     (compare(&low, &high) != Ordering::Greater).then(|| AddedNumber { low, high, ..number.clone() })
 }
 

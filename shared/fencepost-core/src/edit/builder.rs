@@ -1,49 +1,51 @@
-//! [`Edit`]: a change that needs no version, so that many writers do not conflict.
+//! [`RawEdit`]: a change that needs no version, by the paths and the stored form of its values. `Edit<T>` of the crate
+//! above is the form that knows the type of the item.
 
 use super::bounds::{Bounds, negative, whole};
-use crate::condition::{AddedNumber, Clauses, Demanded};
+use crate::condition::{AddedNumber, Clauses, Comparison, Condition, Demanded};
 use crate::format::number::{Number, compare};
 use crate::format::{AttributeValue, value};
 use crate::version::ItemVersion;
-use serde::Serialize;
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 
-/// A change that depends on the old item only through conditions: it adds to numbers within bounds, sets values and
-/// removes them.
-///
-/// An edit changes each value once: two clauses that write the same value, or a map and its member, are refused as
-/// `Failure::InvalidRecord`.
-///
-/// An edit demands no exact version. So edits of one item do not conflict with each other.
+/// The most single conditions of an edit, and the most levels of a condition that is made of others. `DynamoDB` takes
+/// at most 300 operators and functions in an expression.
+const MAX_CONDITIONS: usize = 100;
+const MAX_LEVELS: usize = 8;
+
+/// A change that depends on the old item only through conditions.
 ///
 /// ```
 /// # extern crate fencepost_core as fencepost;
-/// use fencepost::Edit;
+/// use fencepost::AttributeValue::S;
+/// use fencepost::edit::RawEdit;
 ///
 /// // Takes 3 from the stock, but never below 0. The status follows from the new stock.
-/// let take = Edit::add("stock", -3, 0..=1_000_000).bands(
+/// let status = |name: &str| S(name.to_owned());
+/// let take = RawEdit::default().and_add("stock", -3, 0..=1_000_000, None).bands(
 ///     "status",
 ///     "stock",
-///     [(0..=0, "out_of_stock"), (1..=5, "low_stock"), (6..=1_000_000, "in_stock")],
+///     [(0..=0, status("out_of_stock")), (1..=5, status("low_stock")), (6..=1_000_000, status("in_stock"))],
 /// );
-/// // Sets a member of a map while the device is online, at most once in five minutes.
-/// let fade = Edit::set(["config", "fadeMs"], &200)
-///     .only_if("status", &"online")
-///     .only_if_at_most("configUpdatedAt", &"2026-03-07T09:55:00.000Z")
-///     .stamp("configUpdatedAt", &"2026-03-07T10:00:00.000Z");
-/// # drop((take, fade));
+/// # drop(take);
 /// ```
-///
-/// The field calls an add within bounds *escrow* (O'Neil 1986) or a *bounded counter*. Sums are those of `DynamoDB`: exact
-/// up to 38 significant digits. If the numbers of an item may need more digits, use
-/// `Table::update_with_retry`.
 #[derive(Clone, Default, Debug)]
-pub struct Edit {
+pub struct RawEdit {
     pub(super) clauses: Clauses,
     pub(super) bands: Vec<Bands>,
+    pub(super) choices: Vec<Choice>,
     pub(super) seen: Option<ItemVersion>,
     pub(super) invalid: Option<String>,
+}
+
+/// A value that is set where one condition holds. Where the other one holds, nothing is to do.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    pub path: Vec<String>,
+    pub value: AttributeValue,
+    pub when: Condition,
+    pub otherwise: Condition,
 }
 
 /// An attribute with a value that follows from the range of a number.
@@ -56,7 +58,7 @@ pub(super) struct Bands {
 
 /// The path of names to a value, from the top of the item.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct AttributePath(Vec<String>);
+pub struct AttributePath(pub(super) Vec<String>);
 
 impl From<&str> for AttributePath {
     /// A top-level attribute. The name is literal: a dot in it separates nothing.
@@ -84,53 +86,65 @@ impl From<Vec<String>> for AttributePath {
     }
 }
 
-impl Edit {
-    /// Adds `by` to the number at `path`, if the result keeps its [`Bounds`]: a range such as `0..=100` or `0..` for
-    /// the result, or `..` for none of its own.
+impl RawEdit {
+    /// Adds `by` to the number at `path`, if the result keeps its [`Bounds`] and is one of these whole numbers, if any.
     #[must_use]
-    pub fn add(path: impl Into<AttributePath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
-        Edit::default().and_add(path, by, bounds)
-    }
-
-    /// Sets the value at `path`. A path into a map demands that the map is there. A list in place of a stored set becomes
-    /// a set of its kind, or the edit fails.
-    #[must_use]
-    pub fn set(path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
-        Edit::default().and_set(path, value)
-    }
-
-    /// Adds to one more number of the same item. All changes of an edit are applied, or none.
-    #[must_use]
-    pub fn and_add(mut self, path: impl Into<AttributePath>, by: impl Into<Number>, bounds: impl Into<Bounds>) -> Self {
+    pub fn and_add(
+        mut self,
+        path: impl Into<AttributePath>,
+        by: impl Into<Number>,
+        bounds: impl Into<Bounds>,
+        range: Option<(i128, i128)>,
+    ) -> Self {
         let (path, by) = (self.path(path), by.into());
-        let [low, high] = bounds.into().of_current(&by).unwrap_or_else(|| {
-            self.invalid = Some("only a whole amount has whole bounds: use Bounds::Before".to_owned());
+        let [low, high] = bounds.into().of_current(&by, range).unwrap_or_else(|| {
+            self.refuse(format!("{}: only a whole amount has whole bounds", path.join(".")));
             [negative(&by), negative(&by)]
         });
         if compare(&low, &high) == Ordering::Greater {
-            self.invalid = Some(format!("{}: no number is within the bounds of the add", path.join(".")));
+            self.refuse(format!("{}: no number is within the bounds of the add", path.join(".")));
         }
         self.clauses.numbers.push(AddedNumber { path, by: by.to_string(), low, high });
         self
     }
 
-    /// Sets one more value.
+    /// Sets the value at `path`. A path into a map demands that the map is there. A list in place of a stored set becomes
+    /// a set of its kind, or the edit fails.
     #[must_use]
-    pub fn and_set(mut self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
-        let path = self.path(path);
-        match self.encode(&path, value) {
-            Some(value) => self.and_set_attribute(path, value),
-            None => self,
-        }
-    }
-
-    /// Sets one more value, in the form of `DynamoDB`.
-    #[must_use]
-    pub fn and_set_attribute(mut self, path: impl Into<AttributePath>, value: AttributeValue) -> Self {
+    pub fn and_set(mut self, path: impl Into<AttributePath>, value: AttributeValue) -> Self {
         let path = self.path(path);
         if let Some(value) = self.settled(&path, value) {
             self.demand_map(&path);
             self.clauses.set.push((path, value));
+        }
+        self
+    }
+
+    /// Sets the value at `path` where one condition holds. Where only the other one holds, leaves it as it is. The two
+    /// exclude each other. Which one to demand is guessed from the item that was seen last.
+    #[must_use]
+    pub fn and_choose(
+        mut self,
+        path: impl Into<AttributePath>,
+        value: AttributeValue,
+        [when, otherwise]: [Condition; 2],
+    ) -> Self {
+        let path = self.path(path);
+        let (when, otherwise) = (self.checked(when), self.checked(otherwise));
+        if let (Some(value), Some(when), Some(otherwise)) = (self.settled(&path, value), when, otherwise) {
+            self.demand_map(&path);
+            self.choices.push(Choice { path, value, when, otherwise });
+        }
+        self
+    }
+
+    /// Appends these members to the list at `path`, which is there.
+    #[must_use]
+    pub fn and_append(mut self, path: impl Into<AttributePath>, members: Vec<AttributeValue>) -> Self {
+        let path = self.path(path);
+        if let Some(members) = self.settled(&path, AttributeValue::L(members)) {
+            self.clauses.demands.push(Condition::At(path.clone(), Demanded::Type("L")));
+            self.clauses.append.push((path, members));
         }
         self
     }
@@ -144,11 +158,32 @@ impl Edit {
         self
     }
 
+    /// Both edits as one. All of it is applied, or nothing.
+    #[must_use]
+    pub fn and(mut self, other: RawEdit) -> Self {
+        let RawEdit { clauses: mut more, bands, choices, seen, invalid } = other;
+        let added = self.clauses.numbers.len();
+        self.bands.extend(bands.into_iter().map(|bands| Bands { number: bands.number + added, ..bands }));
+        self.choices.extend(choices);
+        let own = &mut self.clauses;
+        own.numbers.append(&mut more.numbers);
+        own.set.append(&mut more.set);
+        own.remove.append(&mut more.remove);
+        own.stamps.append(&mut more.stamps);
+        own.append.append(&mut more.append);
+        let new = more.demands.into_iter().filter(|demand| !own.demands.contains(demand)).collect::<Vec<_>>();
+        own.demands.extend(new);
+        own.is_to_change |= more.is_to_change;
+        self.seen = self.seen.or(seen);
+        self.invalid = self.invalid.or(invalid);
+        self
+    }
+
     /// A member can be set or removed only in a map.
     fn demand_map(&mut self, path: &[String]) {
-        let (demands, parent) = (&mut self.clauses.demands, path[..path.len().saturating_sub(1)].to_vec());
-        let demand = (parent, Demanded::Map);
-        if !demand.0.is_empty() && !demands.contains(&demand) {
+        let (demands, parent) = (&mut self.clauses.demands, &path[..path.len().saturating_sub(1)]);
+        let demand = Condition::At(parent.to_vec(), Demanded::Type("M"));
+        if !parent.is_empty() && !demands.contains(&demand) {
             demands.push(demand);
         }
     }
@@ -156,7 +191,7 @@ impl Edit {
     fn path(&mut self, path: impl Into<AttributePath>) -> Vec<String> {
         let AttributePath(path) = path.into();
         if path.is_empty() {
-            self.invalid = Some("the path of a value is empty".to_owned());
+            self.refuse("the path of a value is empty");
         }
         path
     }
@@ -170,58 +205,46 @@ impl Edit {
         mut self,
         attribute: &str,
         path: impl Into<AttributePath>,
-        bands: impl IntoIterator<Item = (RangeInclusive<i64>, impl Serialize)>,
+        bands: impl IntoIterator<Item = (RangeInclusive<i64>, AttributeValue)>,
     ) -> Self {
         let path = path.into().0;
-        let mut encoded = Vec::new();
+        let mut ranges = Vec::new();
         for (range, value) in bands.into_iter().filter(|(range, _)| !range.is_empty()) {
-            if let Some(value) = self.encode(&[attribute.to_owned()], &value) {
-                encoded.push((range, value));
-            }
+            ranges.extend(self.settled(&[attribute.to_owned()], value).map(|value| (range, value)));
         }
         match self.clauses.numbers.iter().position(|number| number.path == path) {
             Some(number) if self.number(number).is_some() => {
-                self.bands.push(Bands { number, attribute: attribute.to_owned(), ranges: encoded });
+                self.bands.push(Bands { number, attribute: attribute.to_owned(), ranges });
             }
-            Some(_) => self.invalid = Some("only a whole amount has bands".to_owned()),
-            None => self.invalid = Some(format!("the bands of {attribute} are those of a number that is not added to")),
+            Some(_) => self.refuse(format!("{attribute}: only a whole amount has bands")),
+            None => self.refuse(format!("the bands of {attribute} are those of a number that is not added to")),
         }
         self
     }
 
     /// Sets an attribute along with the rest, such as the time of the last change. Alone, it is no change for
-    /// [`Edit::only_if_changed`].
+    /// [`RawEdit::only_if_changed`].
     #[must_use]
-    pub fn stamp(mut self, attribute: &str, value: &impl Serialize) -> Self {
-        if let Some(value) = self.encode(&[attribute.to_owned()], value) {
+    pub fn stamp(mut self, attribute: &str, value: AttributeValue) -> Self {
+        if let Some(value) = self.settled(&[attribute.to_owned()], value) {
             self.clauses.stamps.push((attribute.to_owned(), value));
         }
         self
     }
 
-    /// Demands this value at `path`, as `DynamoDB` compares values: numbers by their value, sets without an order.
+    /// Demands an item that meets this condition.
     #[must_use]
-    pub fn only_if(self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
-        self.demand_value(path, value, Demanded::Equal)
-    }
-
-    /// Demands at most this value at `path`, or none. Numbers are compared as numbers, texts and bytes byte by byte. Other
-    /// values have no order: the edit then fails with `Failure::InvalidRecord`.
-    #[must_use]
-    pub fn only_if_at_most(self, path: impl Into<AttributePath>, value: &impl Serialize) -> Self {
-        self.demand_value(path, value, Demanded::AtMostIfThere)
-    }
-
-    /// Demands a value at `path`.
-    #[must_use]
-    pub fn only_with(self, path: impl Into<AttributePath>) -> Self {
-        self.demand(path, Demanded::There)
-    }
-
-    /// Demands that there is no value at `path`.
-    #[must_use]
-    pub fn only_without(self, path: impl Into<AttributePath>) -> Self {
-        self.demand(path, Demanded::Missing)
+    pub fn only_if(mut self, condition: Condition) -> Self {
+        match condition {
+            Condition::All(conditions) if !conditions.is_empty() => {
+                return conditions.into_iter().fold(self, RawEdit::only_if);
+            }
+            condition => {
+                let condition = self.checked(condition);
+                self.clauses.demands.extend(condition);
+            }
+        }
+        self
     }
 
     /// Demands an item that the edit would change, if it only sets and removes values. An add always changes it.
@@ -231,32 +254,22 @@ impl Edit {
         self
     }
 
-    fn demand_value(
-        mut self,
-        path: impl Into<AttributePath>,
-        value: &impl Serialize,
-        demanded: fn(AttributeValue) -> Demanded,
-    ) -> Self {
-        let path = self.path(path);
-        match self.encode(&path, value) {
-            Some(value) => self.demand(path, demanded(value)),
-            None => self,
-        }
-    }
-
-    fn demand(mut self, path: impl Into<AttributePath>, demanded: Demanded) -> Self {
-        let path = self.path(path);
-        self.clauses.demands.push((path, demanded));
-        self
-    }
-
-    /// Names a state in which the item was seen. The edit then needs no read. It does not know which old write ids the item
-    /// may forget. So where the item has more than 32 beyond
-    /// `Settings::remembered_writes`, it is refused once, and removes some with one more write.
+    /// Names a state in which the item was seen. The edit then needs no read.
     #[must_use]
     pub fn seen(mut self, at: ItemVersion) -> Self {
         self.seen = Some(at);
         self
+    }
+
+    /// An edit that is invalid for this reason. Nothing of it is ever sent, nor of one that it becomes a part of.
+    #[must_use]
+    pub fn refused(reason: String) -> Self {
+        RawEdit { invalid: Some(reason), ..RawEdit::default() }
+    }
+
+    /// Makes the edit invalid. The first reason counts.
+    fn refuse(&mut self, reason: impl Into<String>) {
+        self.invalid.get_or_insert_with(|| reason.into());
     }
 
     /// The whole amount that is added to this number.
@@ -264,12 +277,45 @@ impl Edit {
         whole(&self.clauses.numbers[number].by)
     }
 
-    fn encode(&mut self, path: &[String], value: &impl Serialize) -> Option<AttributeValue> {
-        match serde_dynamo::to_attribute_value(value) {
-            Ok(value) => self.settled(path, value),
-            Err(error) => {
-                self.invalid = Some(format!("{}: {error}", path.join(".")));
-                None
+    /// The condition with its values in the form in which a table keeps them. `None` if `DynamoDB` takes no such one.
+    fn checked(&mut self, condition: Condition) -> Option<Condition> {
+        let settled = self.checked_at(condition, 1)?;
+        let before = self.clauses.demands.iter().map(|demand| demand.leaves().len()).sum::<usize>();
+        if before + settled.leaves().len() > MAX_CONDITIONS {
+            self.refuse(format!("an edit has at most {MAX_CONDITIONS} conditions"));
+            return None;
+        }
+        Some(settled)
+    }
+
+    fn checked_at(&mut self, condition: Condition, level: usize) -> Option<Condition> {
+        if level > MAX_LEVELS {
+            self.refuse(format!("a condition has at most {MAX_LEVELS} levels"));
+            return None;
+        }
+        let mut all = |parts: Vec<Condition>| {
+            if parts.is_empty() {
+                self.refuse("a condition is made of no others: leave it out, or give it some");
+                return None;
+            }
+            parts.into_iter().map(|part| self.checked_at(part, level + 1)).collect::<Option<Vec<_>>>()
+        };
+        match condition {
+            Condition::All(parts) => all(parts).map(Condition::All),
+            Condition::Any(parts) => all(parts).map(Condition::Any),
+            Condition::Not(part) => Some(Condition::Not(Box::new(self.checked_at(*part, level + 1)?))),
+            Condition::At(path, demanded) => {
+                let path = self.path(path);
+                let Demanded::Compared(comparison, value) = demanded else {
+                    return Some(Condition::At(path, demanded));
+                };
+                let value = self.settled(&path, value)?;
+                let has_order = matches!(value, AttributeValue::S(_) | AttributeValue::N(_) | AttributeValue::B(_));
+                if comparison != Comparison::Equal && !has_order {
+                    self.refuse(format!("{}: only numbers, texts and bytes have an order", path.join(".")));
+                    return None;
+                }
+                Some(Condition::At(path, Demanded::Compared(comparison, value)))
             }
         }
     }
@@ -279,7 +325,7 @@ impl Edit {
         match value::settle(path, &mut value) {
             Ok(()) => Some(value),
             Err(reason) => {
-                self.invalid = Some(reason);
+                self.refuse(reason);
                 None
             }
         }

@@ -1,11 +1,15 @@
-//! Edits: `builder.rs` makes one, `satisfies.rs` says what it asks of an item, and `room.rs` whether it fits into one.
+//! Edits: `builder.rs` makes one, `satisfies.rs` says what it asks of an item, by the conditions of `compare.rs`, and
+//! `room.rs` whether it fits into one.
 
 mod bounds;
 mod builder;
+#[cfg(test)]
+pub(crate) mod built;
+mod compare;
 mod room;
 mod satisfies;
 
 pub use bounds::Bounds;
-pub use builder::{AttributePath, Edit};
+pub use builder::{AttributePath, RawEdit};
 pub use room::{Room, room};
 pub use satisfies::{Resolve, Unmet};

@@ -59,6 +59,7 @@ fn growth(clauses: &Clauses, item: &Attributes) -> (usize, usize) {
             None => added += name(path),
         }
     }
+    added += clauses.append.iter().map(|(_, members)| size_of(members)).sum::<usize>();
     for path in &clauses.remove {
         removed += value_at(item, path).map_or(0, |old| size_of(old) + name(path));
     }
@@ -74,7 +75,8 @@ fn growth(clauses: &Clauses, item: &Attributes) -> (usize, usize) {
 mod tests {
     use super::*;
     use crate::WriteId;
-    use crate::edit::{Edit, Resolve};
+    use crate::edit::built::{add, set, v};
+    use crate::edit::{RawEdit, Resolve};
     use crate::format::layout::Settings;
     use crate::format::row;
 
@@ -101,11 +103,11 @@ mod tests {
 
     #[test]
     fn an_edit_has_a_window_where_a_window_of_such_edits_has_room_and_is_refused_where_it_alone_has_none() {
-        let room_of = |row: Option<&Row>, edit: &Edit| {
+        let room_of = |row: Option<&Row>, edit: &RawEdit| {
             let clauses = edit.resolve(&LAYOUT, row.map(|row| &row.attributes)).expect("valid");
             room(&LAYOUT, row, &clauses).map_err(|failure| matches!(failure, Unwritable::TooLarge { .. }))
         };
-        let grown = |bytes: usize, by: usize| Edit::set("text", &text(bytes - "text".len() - "n".len() - 3 + by));
+        let grown = |bytes: usize, by: usize| set("text", v(text(bytes - "text".len() - "n".len() - 3 + by)));
         let least = MAX_ITEM - 4 * 10;
         for (bytes, expected) in [
             (least, Ok(Room::InWindow)),
@@ -122,11 +124,11 @@ mod tests {
         }
         let full = row_of(MAX_ITEM);
         for (by, expected) in [(-1, Ok(Room::InWindow)), (1, Ok(Room::InWindow)), (999, Err(true))] {
-            assert_eq!(room_of(Some(&full), &Edit::add("n", by, ..)), expected, "{by}");
+            assert_eq!(room_of(Some(&full), &add("n", by, ..)), expected, "{by}");
         }
-        let removed = Edit::default().and_remove("text").and_set("n", &1);
+        let removed = RawEdit::default().and_remove("text").and_set("n", v(1));
         assert_eq!(room_of(Some(&full), &removed), Ok(Room::InWindow));
-        let spare = |more: usize| Edit::set("text", &text(SPARE / 4 - "text".len() + more));
+        let spare = |more: usize| set("text", v(text(SPARE / 4 - "text".len() + more)));
         assert_eq!([0, 1].map(|more| room_of(None, &spare(more))), [Ok(Room::InWindow), Ok(Room::Unknown)]);
     }
 
@@ -140,16 +142,13 @@ mod tests {
         let long = value("a longer text");
         let before = map(&[("a", value("old")), ("bcd", value("b"))]);
         for (edit, after) in [
-            (Edit::set(["text", "a"], &"a longer text"), map(&[("a", long.clone()), ("bcd", value("b"))])),
+            (set(["text", "a"], v("a longer text")), map(&[("a", long.clone()), ("bcd", value("b"))])),
+            (set(["text", "efgh"], v("new")), map(&[("a", value("old")), ("bcd", value("b")), ("efgh", value("new"))])),
+            (RawEdit::default().and_remove(["text", "bcd"]), map(&[("a", value("old"))])),
+            (RawEdit::default().and_remove(["text", "none"]), before.clone()),
+            (RawEdit::default().and_remove("text"), Attributes::new()),
             (
-                Edit::set(["text", "efgh"], &"new"),
-                map(&[("a", value("old")), ("bcd", value("b")), ("efgh", value("new"))]),
-            ),
-            (Edit::default().and_remove(["text", "bcd"]), map(&[("a", value("old"))])),
-            (Edit::default().and_remove(["text", "none"]), before.clone()),
-            (Edit::default().and_remove("text"), Attributes::new()),
-            (
-                Edit::set("n", &"x"),
+                set("n", v("x")),
                 before
                     .iter()
                     .map(|(name, value)| (name.clone(), value.clone()))
