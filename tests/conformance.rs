@@ -124,7 +124,7 @@ fn any_write<'a>(
     seen: Option<&Row>,
     (by, burns): (WriteId, &[WriteId]),
     thing: &'a Thing,
-    add: &'a Edit,
+    add: &'a Edit<Thing>,
     purge_at: u64,
 ) -> (RowWrite<'a, Thing>, Write) {
     let fence = chance.bool().then(|| chance.u64(1..4)).filter(|_| chance.bool());
@@ -177,7 +177,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
         burn.sort_unstable();
         burn.dedup();
         let thing = Thing { stock: chance.i8(-3..9) };
-        let add = Edit::add("stock", i64::from(thing.stock), 0..=9);
+        let add = Thing::FIELDS.stock.add(i64::from(thing.stock), 0..=9);
         let purge_at = chance.u64(1..1000);
         let (real, write) = any_write(chance, seen, (by, &burn), &thing, &add, purge_at);
         let writer = Writer {

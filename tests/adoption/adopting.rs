@@ -1,14 +1,14 @@
 //! Rows of another program: read, and adopted by the first change, whichever it is. Creates on keys that other programs use
 //! too, and such rows as steps of a transaction.
 
-use super::world::{
+use super::world::{balance, 
     Account, Alone, KEY, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, deposit, engine, foreign,
     get, key, name_of, number, row, set, update, with_foreign,
 };
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::testing::edit_or_update;
-use fencepost::{Edit, Error, Exists, Failure, NotEdited, Reads, Store, Table, UpdateError, Version, VersionError};
+use fencepost::{Error, Exists, Failure, NotEdited, NotEditedReason, Reads, Store, Table, UpdateError, Version, VersionError};
 use serde_json::json;
 
 /// The versions in a row of another program: none yet, 0 and any other.
@@ -41,7 +41,7 @@ async fn change<S: Setup>(engine: &Engine, table: &Table<Account<S>>, change: Ch
     let key = key();
     let at = get(table).await.expect("an account").at;
     engine.take_log();
-    let add = |most| Edit::add("balance", 7, 0..=most);
+    let add = |most| balance().add(7, 0..=most);
     match change {
         Change::Update => table.update_with_retry(&key, deposit(7)).await.expect("an account").version(),
         Change::UpdateAtVersion => table.update_at_version(&key, at, deposit(7)).await.expect("that version").version(),
@@ -103,8 +103,8 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
     let refuse = |_: &Account<Shared>| Err("no");
     let refused = table.update_with_retry(&key(), refuse).await.expect_err("a refusal");
     assert!(kept.at.incarnation.is_foreign() && matches!(refused, UpdateError::Refused("no")));
-    let refused = table.edit(&key(), &Edit::add("balance", -51, 0..=100)).await.expect_err("too little");
-    assert!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.at == kept.at));
+    let refused = table.edit(&key(), &balance().add(-51, 0..=100)).await.expect_err("too little");
+    assert!(matches!(refused, UpdateError::Refused(NotEdited { reason: NotEditedReason::OutOfRange, item, .. }) if item.at == kept.at));
     assert_eq!((engine.take_counts(), row(&engine)), ((3, 0), foreign(50, Some(7))));
 }
 
@@ -122,7 +122,7 @@ async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more
     update(&table, 7).await.expect("an account");
     assert_eq!(engine.take_counts(), (1, 1));
     for counts in [(1, 1), (0, 1)] {
-        table.edit(&key(), &Edit::add("balance", 1, 0..=100)).await.expect("within the bounds");
+        table.edit(&key(), &balance().add(1, 0..=100)).await.expect("within the bounds");
         assert_eq!(engine.take_counts(), counts, "the first add is cold, the second warm");
     }
     let at = get(&table).await.expect("an account").at;
@@ -208,7 +208,7 @@ async fn transact<S: Setup>(client: &Client, step: Step) -> Result<(), Error<()>
             }
             (Step::Check, Some(_)) => attempt.check(one)?,
             (Step::BareAdd | Step::AnchorAdd, _) => {
-                attempt.edit(one, &Edit::add("balance", 7, 0..=1000))?;
+                attempt.edit(one, &balance().add(7, 0..=1000))?;
             }
             (_, None) => return Err(Error::Refused(())),
         }

@@ -1,6 +1,6 @@
 //! Tables with writers that ignore versions: each of our writes demands every value, and has a token.
 
-use super::world::{
+use super::world::{Setup, balance, 
     Account, Anybody, TABLE, account, accounts, deposit, foreign, get, key, number, put, remove, row, set, update,
     with_foreign,
 };
@@ -13,8 +13,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep_until};
 
-fn add(by: i64) -> Edit {
-    Edit::add("balance", by, 0..=1000)
+fn add<S: Setup>(by: i64) -> Edit<Account<S>> {
+    balance().add(by, 0..=1000)
 }
 
 /// The writes of a log, each of which must be a transaction of one step with a token. Gives the steps.

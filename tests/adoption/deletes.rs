@@ -1,11 +1,11 @@
 //! The tombstones of each kind of delete, their readers, and their treatment by other programs.
 
-use super::world::{
+use super::world::{balance, 
     Account, Alone, KEY, Kept, Setup, Shared, SharedRemoved, Swept, account, accounts, engine, foreign_save,
     foreign_update, get, key, number, row, set, update,
 };
 use crate::harness::engine::Engine;
-use fencepost::{Edit, Error, Exists, ItemVersion, Table, UpdateError, VersionError};
+use fencepost::{Error, Exists, ItemVersion, Table, UpdateError, VersionError};
 use serde_json::{Value, json};
 
 /// An account of ours at version 1, with an attribute of another program.
@@ -69,7 +69,7 @@ async fn is_alive_again<S: Setup>() {
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [Value::Null, number(4)]));
             }
             "add" => {
-                table.edit(&key(), &Edit::add("balance", 5, 0..=100)).await.expect("within the bounds");
+                table.edit(&key(), &balance().add(5, 0..=100)).await.expect("within the bounds");
                 assert_eq!((engine.take_counts(), marks(&engine)), ((1, 1), [number(2), number(4)]), "an old mark");
                 assert_eq!(get(&table).await.expect("alive").value, account(35));
             }

@@ -1,6 +1,7 @@
 //! Accounts of a bank. Its other programs keep the version in `version`.
 
 use crate::harness::engine::Engine;
+use fencepost::field::Field;
 use fencepost::http::Resource;
 use fencepost::{ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned, WithoutTtl};
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,10 @@ pub struct Account<S> {
     pub note: Option<String>,
     #[serde(skip)]
     pub of: PhantomData<S>,
+}
+
+pub fn balance<S: Setup>() -> Field<Account<S>, i64> {
+    Field::of("balance")
 }
 
 impl<S: Setup> Record for Account<S> {

@@ -2,7 +2,8 @@
 
 use super::accounts::change;
 use crate::harness::engine::{Engine, number};
-use fencepost::{Edit, ItemVersion, Key, NotEdited, Number, Record, Settings, Store, Table, UpdateError, Versioned};
+use fencepost::field::Field;
+use fencepost::{Edit, ItemVersion, Key, NotEdited, NotEditedReason, Number, Record, Settings, Store, Table, UpdateError, Versioned};
 use fencepost_test::{Reply, client_answered_by};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -21,6 +22,12 @@ pub struct Shelf {
     counts: BTreeMap<String, i64>,
 }
 
+pub const STOCK: Field<Shelf, i64> = Field::of("stock");
+const STATUS: Field<Shelf, String> = Field::of("status");
+const COUNTS: Field<Shelf, BTreeMap<String, i64>> = Field::of("counts");
+/// The same attribute, declared as one that takes any decimal.
+const DECIMAL: Field<Shelf, f64> = Field::of("stock");
+
 impl Record for Shelf {
     const PARTITION_KEY: &'static str = "shelfId";
     const ATTRIBUTES: &'static [&'static str] = &["stock", "status", "counts", "note"];
@@ -28,8 +35,9 @@ impl Record for Shelf {
 }
 
 /// Takes or gives stock. Below 10, the status is `low`.
-pub fn stock(by: i64) -> Edit {
-    Edit::add("stock", by, 0..=MAX).bands("status", "stock", [(0..=9, "low"), (10..=MAX, "high")])
+pub fn stock(by: i64) -> Edit<Shelf> {
+    let bands = [(0..=9, "low"), (10..=MAX, "high")].map(|(range, status)| (range, status.to_owned()));
+    STOCK.add(by, 0..=MAX).bands(&STATUS, &STOCK, bands)
 }
 
 pub fn shelf(stock: i64) -> Shelf {
@@ -88,22 +96,26 @@ async fn an_add_at_a_state_that_the_caller_has_seen_needs_no_read() {
     assert_eq!((stock_of(&engine), engine.take_counts()), (51, (0, 1)));
 }
 
+fn is_out_of_range(refused: &NotEdited<Shelf>, shelf: &Shelf) -> bool {
+    refused.reason == NotEditedReason::OutOfRange && refused.item.value == *shelf && refused.clause.is_some()
+}
+
 #[tokio::test]
 async fn what_would_pass_a_bound_or_64_bits_is_refused_with_the_item_in_one_request() {
     let (engine, key, at) = with_shelf().await;
     let within = [-51, 951, i64::MIN, i64::MAX].map(stock);
     let any = ["1e30", "-1e30", "1e19", "-1e100", "99999999999999999999999999999999999999"];
-    let any = any.map(|by| Edit::add("stock", Number::parse(by).expect("a number"), ..));
+    let any = any.map(|by| DECIMAL.add(Number::parse(by).expect("a number"), ..));
     for add in within.into_iter().chain(any) {
         let add = add.seen(at);
         let refused = table(&engine).edit(&key, &add).await.expect_err("out of bounds");
         assert!(
-            matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.value == shelf(50)),
+            matches!(refused, UpdateError::Refused(refused) if is_out_of_range(&refused, &shelf(50))),
             "{add:?}"
         );
         assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{add:?}");
     }
-    let thousand = Edit::add("stock", Number::parse("1e3").expect("a number"), 0..=2000).seen(at);
+    let thousand = DECIMAL.add(Number::parse("1e3").expect("a number"), 0..=2000).seen(at);
     table(&engine).edit(&key, &thousand).await.expect("within the bounds");
     assert_eq!(stock_of(&engine), 1050);
 }
@@ -125,17 +137,19 @@ async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
 #[tokio::test]
 async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
     let (engine, key, _) = with_shelf().await;
-    let sell = |count: i64, most: i64| stock(-count).and_add(["counts", "sold"], count, 0..=most);
+    let sell = |count: i64, most: i64| stock(-count).and(COUNTS.member("sold").expect("a name").add(count, 0..=most));
     let table = table(&engine);
     let sold =
         table.edit(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("it decodes").expect("an item");
     assert_eq!((sold.value.stock, sold.value.counts["sold"]), (47, 3));
     let refused = table.edit(&key, &sell(8, 10)).await.expect_err("out of bounds");
-    assert!(matches!(refused, UpdateError::Refused(NotEdited::OutOfRange(current)) if current.value.stock == 47));
-    let refused = table.edit(&key, &Edit::add(["counts", "lost"], 1, ..)).await.expect_err("no such number");
-    assert!(matches!(refused, UpdateError::Refused(NotEdited::NotANumber(_))), "{refused:?}");
-    let refused = table.edit(&key, &Edit::add("status", 1, ..)).await.expect_err("a text");
-    assert!(matches!(refused, UpdateError::Refused(NotEdited::NotANumber(_))), "{refused:?}");
+    assert!(matches!(refused, UpdateError::Refused(refused) if is_out_of_range(&refused, &sold.value)));
+    let number: Field<Shelf, i64> = Field::of("status");
+    for add in [COUNTS.member("lost").expect("a name").add(1, ..), number.add(1, ..)] {
+        let refused = table.edit(&key, &add).await.expect_err("no such number");
+        let UpdateError::Refused(refused) = refused else { panic!("{refused:?}") };
+        assert_eq!(refused.reason, NotEditedReason::NotANumber);
+    }
 }
 
 /// A window of 4 versions, from the version seen by the writer.
@@ -179,7 +193,7 @@ async fn an_edit_decodes_its_item_no_more_often_after_lost_races() {
         let cold: Table<Decoded> = Store::new(&client).table(TABLE);
         engine.take_log();
         DECODED.store(0, Relaxed);
-        let edited = cold.edit("s-1", &Edit::add("stock", 1, ..)).await.expect("the item is there");
+        let edited = cold.edit("s-1", &Decoded::FIELDS.stock.add(1, ..)).await.expect("the item is there");
         assert_eq!(edited.item.expect("it decodes").expect("it is there").value.stock, 51);
         let counts = engine.take_counts();
         assert_eq!((counts.1, DECODED.load(Relaxed)), (races + 1, 2), "before its first write, and for the answer");
@@ -189,7 +203,8 @@ async fn an_edit_decodes_its_item_no_more_often_after_lost_races() {
 #[tokio::test]
 async fn an_edit_whose_item_does_not_decode_was_applied_and_says_so() {
     let (engine, key, _) = with_shelf().await;
-    let edited = table(&engine).edit(&key, &Edit::set("counts", &"none")).await.expect("applied");
+    let text: Field<Shelf, String> = Field::of("counts"); // which is not what the record stores
+    let edited = table(&engine).edit(&key, &text.set("none".to_owned())).await.expect("applied");
     let undecodable = edited.item.expect_err("a text is no map");
     let said = undecodable.to_string();
     assert!(said.starts_with("the edit was applied") && said.contains("counts"), "{said}");
@@ -202,7 +217,7 @@ async fn an_edit_that_leaves_a_spoilt_row_was_applied_and_says_so() {
     let (engine, key, _) = with_shelf().await;
     let table = table(&engine);
     table.get(&key).await.expect("read");
-    table.edit(&key, &Edit::add("stock", 1, ..)).await.expect("within the bounds");
+    table.edit(&key, &STOCK.add(1, ..)).await.expect("within the bounds");
     let spoil = json!({
         "TableName": TABLE,
         "Key": {"shelfId": {"S": "s-1"}},
@@ -211,7 +226,7 @@ async fn an_edit_that_leaves_a_spoilt_row_was_applied_and_says_so() {
         "ExpressionAttributeValues": {":text": {"S": "spoilt"}},
     });
     engine.raw("UpdateItem", &spoil);
-    let edited = table.edit(&key, &Edit::add("stock", 1, ..)).await.expect("applied");
+    let edited = table.edit(&key, &STOCK.add(1, ..)).await.expect("applied");
     let said = edited.item.expect_err("a fence is a number").to_string();
     assert!(said.contains("_fence"), "{said}");
     assert_eq!(engine.row(TABLE, "shelfId", "s-1")["stock"]["N"], "52");

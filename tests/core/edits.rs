@@ -3,6 +3,7 @@
 use super::accounts::{Account, call};
 use super::add::{Shelf, TABLE, change_shelf, row};
 use crate::harness::engine::Engine;
+use fencepost::field::Field;
 use fencepost::{Attempt, Edit, Error, Failure, Item, Reads, Record, RetryPolicy, Settings, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -15,8 +16,13 @@ struct Open {
     note: Option<u64>,
 }
 
-fn take(by: i64) -> Edit {
-    Edit::add("stock", -by, 0..)
+/// Edits of an attribute that both records have.
+fn stock<T>() -> Field<T, i64> {
+    Field::of("stock")
+}
+
+fn take<T>(by: i64) -> Edit<T> {
+    stock().add(-by, 0..)
 }
 
 /// Edits the shelf of 50 and creates a receipt, in one transaction.
@@ -47,12 +53,16 @@ async fn with_receipts() -> (Engine, Store) {
 /// The decision leaves the bounds to the edit, and the create could still be applied by a second copy.
 #[tokio::test(start_paused = true)]
 async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_the_refusal_is_told() {
-    async fn refused<T: Record>(is_read: bool, edit: Edit) -> (usize, usize) {
+    fn edits<T>() -> [Edit<T>; 3] {
+        [take(60), take(1).only_if(stock().is(7)), stock().set(50).only_if_changed()]
+    }
+    async fn refused<T: Record>(is_read: bool, edit: usize) -> (usize, usize) {
+        let (note, edit): (Field<T, i64>, Edit<T>) = (Field::of("note"), edits()[edit].clone());
         let (engine, store) = with_receipts().await;
         let (before, decided) = (row(&engine), Cell::new(0));
         let stamped = |attempt: &mut Attempt, shelf: Item<T>| {
             decided.set(decided.get() + 1);
-            Ok(attempt.edit(shelf, &edit.clone().stamp("note", &decided.get()))?)
+            Ok(attempt.edit(shelf, &edit.clone().stamp(&note, decided.get()))?)
         };
         let refused = edit_with_receipt((&store, is_read), stamped).await;
         let Err(Error::Failed(Failure::EditRefused { name, .. })) = refused else { panic!("{edit:?}: {refused:?}") };
@@ -60,10 +70,10 @@ async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_t
         assert_eq!(engine.row("Receipts", "accountId", "r-1"), Value::Null);
         engine.take_counts()
     }
-    for edit in [take(60), take(1).only_if("stock", &7), Edit::set("stock", &50).only_if_changed()] {
-        assert_eq!(refused::<Shelf>(true, edit.clone()).await, (1, 1), "{edit:?}");
-        assert_eq!(refused::<Shelf>(false, edit.clone()).await, (0, 1), "{edit:?}");
-        assert_eq!(refused::<Open>(true, edit.clone()).await, (1, 1), "{edit:?}");
+    for edit in 0..3 {
+        assert_eq!(refused::<Shelf>(true, edit).await, (1, 1), "{edit}");
+        assert_eq!(refused::<Shelf>(false, edit).await, (0, 1), "{edit}");
+        assert_eq!(refused::<Open>(true, edit).await, (1, 1), "{edit}");
     }
     let (engine, store) = with_receipts().await;
     change_shelf(&engine, "SET #p = :p", &json!({":p": {"N": "4102444800"}}));

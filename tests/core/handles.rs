@@ -18,7 +18,7 @@ fn is_send<T: Send>(_: T) {}
 
 fn is_send_and_sync<T: Send + Sync + 'static>() {}
 
-fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Edit) {
+fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Edit<Account>) {
     let decide = |account: &Account| Ok::<_, String>(Some(account.clone()));
     is_send(table.get(key));
     is_send(table.create(key, &Account { balance: 1 }));

@@ -1,10 +1,11 @@
 //! The limits of a transaction: a larger one is refused before any request.
 
 use crate::harness::engine::{Engine, is_read};
+use fencepost::field::Field;
 use fencepost::lease::LeaseTerms;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{
-    Attempt, Edit, Error, Failure, FencingToken, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy,
+    Attempt, Error, Failure, FencingToken, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy,
     Store, Table, Version,
 };
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,8 @@ const TABLE: &str = "Notes";
 struct Note {
     text: String,
 }
+
+const NUMBER: Field<Note, u64> = Field::of("text");
 
 /// The failure of a transaction over so many notes without reads. DynamoDB is not asked.
 async fn refused(notes: usize, steps: impl Fn(&mut Attempt, &[Item<Note>]) -> Result<(), Failure>) -> Failure {
@@ -87,7 +90,7 @@ async fn too_many_steps_and_those_that_do_not_fit_are_not_sent() {
     let rows: [(&str, usize, Steps); 5] = [
         ("101", 101, |attempt, notes| put_all(attempt, notes, 1)),
         ("two steps", 1, |attempt, notes| put_all(attempt, &[notes[0]; 2], 1)),
-        ("write id", 2, |attempt, notes| notes.iter().try_for_each(|n| attempt.edit(*n, &Edit::add("text", 1, 0..=9)))),
+        ("write id", 2, |attempt, notes| notes.iter().try_for_each(|n| attempt.edit(*n, &NUMBER.add(1, 0..=9)))),
         ("not read", 1, |attempt, notes| attempt.check(notes[0])),
         ("not there", 1, |attempt, notes| attempt.update_at(notes[0], &Note { text: String::new() }).map(drop)),
     ];
@@ -130,7 +133,7 @@ async fn an_edit_in_a_transaction_keeps_an_item_that_was_read_within_396_kb() {
         let decide = |attempt: &mut Attempt| {
             attempt.get(note)?.expect("it was created");
             attempt.put_if_absent(other, &Note { text: String::new() })?; // remembers the transaction
-            attempt.edit(note, &Edit::set("text", &"x".repeat(bytes)))?;
+            attempt.edit(note, &Note::FIELDS.text.set("x".repeat(bytes)))?;
             Ok::<_, Error>(())
         };
         table.store().transact_with_retry(reads, decide).await
@@ -190,7 +193,7 @@ async fn a_field_that_a_record_forgets_is_noticed_by_every_operation_before_anyt
         table.update_at_version(key, at, decide).await.err().map(|error| error.to_string()),
         table.delete_at_version(key, at).await.err().map(|error| error.to_string()),
         table.delete(key).await.err().map(|error| error.to_string()),
-        table.edit(key, &Edit::add("term", 1, ..)).await.err().map(|error| error.to_string()),
+        table.edit(key, &Field::<Forgetful, u64>::of("term").add(1, ..)).await.err().map(|error| error.to_string()),
         store.transact_with_retry(reads, kept).await.err().map(|error| error.to_string()),
         newest.get(key).await.err().map(|error| error.to_string()),
         newest.register(key, &value).await.err().map(|error| error.to_string()),
@@ -215,8 +218,8 @@ async fn a_handle_of_other_reads_reads_and_writes_nothing() {
         |attempt, foreign, _| attempt.update_at(foreign, &Note { text: String::new() }).map(drop),
         |attempt, foreign, _| attempt.delete_at(foreign).map(drop),
         |attempt, foreign, _| attempt.check(foreign),
-        |attempt, foreign, _| attempt.edit(foreign, &Edit::set("text", &"mine")),
-        |attempt, foreign, _| attempt.edit_blind(foreign, &Edit::set("text", &"mine")),
+        |attempt, foreign, _| attempt.edit(foreign, &Note::FIELDS.text.set("mine".to_owned())),
+        |attempt, foreign, _| attempt.edit_blind(foreign, &Note::FIELDS.text.set("mine".to_owned())),
         |attempt, _, lease| attempt.require(lease),
     ];
     let engine = Engine::with_tables(&[(TABLE, "noteId"), ("other", "noteId"), ("leases", "leaseKey")]);

@@ -6,7 +6,7 @@ use super::accounts::{Account, TABLE, call, chance, rival, set_balance};
 use crate::harness::clients::{client_whose, client_whose_first_write, error, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Edit, Error, Failure, Reads, Record, Settings, Store, Table};
+use fencepost::{Call, Error, Failure, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::Cell;
@@ -41,7 +41,7 @@ async fn transfer(client: &Client, call: &Call) -> Result<i64, Error<()>> {
             return Err(Error::Refused(()));
         }
         attempt.update_at(to, &Account { balance: there + amount })?;
-        attempt.edit(from, &Edit::add("balance", -amount, 0..=1000))?;
+        attempt.edit(from, &Account::FIELDS.balance.add(-amount, 0..=1000))?;
         Ok(amount)
     });
     moved.await
@@ -129,7 +129,7 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
         let mut reads = Reads::new();
         let account = reads.item("account", &accounts.fenced_by(token), "a-1");
         let added = store.transact_with_retry(reads, |attempt| {
-            attempt.edit(account, &Edit::add("balance", 1, 0..=1000))?;
+            attempt.edit(account, &Account::FIELDS.balance.add(1, 0..=1000))?;
             Ok::<_, Error>(())
         });
         added.await
@@ -186,7 +186,7 @@ async fn a_change_that_is_throttled_after_a_refused_edit_burns_the_edit_and_was_
     let store = store.in_call(&call);
     let taken = store.transact_with_retry(reads, |attempt| {
         for account in both {
-            attempt.edit(account, &Edit::add("balance", -takes.get(), 0..=1000))?;
+            attempt.edit(account, &Account::FIELDS.balance.add(-takes.get(), 0..=1000))?;
         }
         takes.set(1);
         Ok::<_, Error>(())

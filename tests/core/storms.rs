@@ -7,7 +7,7 @@ use crate::harness::events::{Event, load};
 use crate::harness::functions::{DEVICES, environment_of};
 use crate::harness::world::context;
 use fencepost::testing::{Reporter, answer_request};
-use fencepost::{Call, Deadline, Edit, Error, Failure, Key, Reads, Store, Table, ThrottlingLimit};
+use fencepost::{Call, Deadline, Error, Failure, Key, Reads, Store, Table, ThrottlingLimit};
 use fencepost_test::{Capacity, Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use functions::device_state;
 use functions::function::Event as Start;
@@ -93,7 +93,7 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
         let failed = if db.network().below(2) == 0 {
             failure_of(table.in_call(&call).update_with_retry(&key, add_one).await)
         } else {
-            failure_of(table.in_call(&call).edit(&key, &Edit::add("balance", 1, ..)).await)
+            failure_of(table.in_call(&call).edit(&key, &Account::FIELDS.balance.add(1, ..)).await)
         };
         assert!(sent.elapsed() <= ALLOWED, "{:?}", sent.elapsed());
         seen.calls += 1;

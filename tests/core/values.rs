@@ -3,9 +3,10 @@
 use super::accounts::change;
 use crate::harness::engine::{Engine, failure_of};
 use fencepost::AttributeValue::{self, M, N};
+use fencepost::field::Field;
 use fencepost::lww::{Deletion, LwwRecord, OrderKey};
 use fencepost::{
-    Attributes, Edit, Error, Failure, IdempotencyClaim, IdempotencyError, Key, Reads, Record, Source, Store, Table,
+    Attributes, Error, Failure, IdempotencyClaim, IdempotencyError, Key, Reads, Record, Source, Store, Table,
     UpdateError,
 };
 use serde::{Deserialize, Serialize, Serializer};
@@ -47,6 +48,8 @@ struct Raw {
     attributes: Attributes,
 }
 
+const RAW: Field<Raw, AttributeValue> = Field::with("a", |value| Ok(Some(value)));
+
 impl Record for Raw {
     const PARTITION_KEY: &'static str = "noteId";
     const ATTRIBUTES: &'static [&'static str] = &["a"];
@@ -87,14 +90,18 @@ async fn what_a_table_cannot_keep_is_refused_by_its_path_by_every_change_before_
             assert!(said.contains(reason), "{said}");
         }
     }
-    let edited = failed(table.edit("n-1", &Edit::default().and_set_attribute("a", value)).await);
+    let edited = failed(table.edit("n-1", &RAW.set(value)).await);
     assert!(reason_of(&edited).contains(reason), "{edited}");
+    let (decimal, whole): (Field<Raw, f64>, Field<Raw, i64>) = (Field::of("a"), Field::of("a"));
+    let map: Field<Raw, BTreeMap<String, f64>> = Field::of("a");
+    assert!(["".to_owned(), "x".repeat(256)].iter().all(|name| map.member(name).is_err()));
     for edit in [
-        Edit::set(["a", ""], &1),
-        Edit::add("a", 1, ..).stamp("a", &f64::NAN),
-        Edit::add("a", 1, ..).only_if("a", &1e300),
-        Edit::add("a", 1, ..).only_if_at_most(["a", "b"], &f64::MIN_POSITIVE),
-        Edit::add("a", 1, ..).bands("a", "a", [(0..=9, f32::NAN)]),
+        decimal.set(f64::NAN),
+        whole.add(1, ..).stamp(&decimal, f64::NAN),
+        whole.add(1, ..).only_if(decimal.is(1e300)),
+        whole.add(1, ..).only_if(map.member("b").expect("a name").is_at_most(f64::MIN_POSITIVE)),
+        whole.add(1, ..).bands(&decimal, &whole, [(0..=9, f64::NAN)]),
+        whole.add(1, ..).only_if(decimal.is_any_of([])),
     ] {
         let failure = failed(table.edit("n-1", &edit).await);
         assert!(!reason_of(&failure).is_empty(), "{failure}");
@@ -147,6 +154,9 @@ struct Tagged {
 
 #[tokio::test]
 async fn an_attribute_that_another_program_stored_as_a_set_stays_a_set() {
+    let odd = Tagged::FIELDS.more.member("odd").expect("a name");
+    let texts: Field<Tagged, BTreeMap<String, Vec<String>>> = Field::of("more");
+    let texts = texts.member("odd").expect("a name");
     let (engine, table) = table::<Tagged>();
     let tags: Vec<_> = (0..40).map(|number| format!("t{number}")).collect();
     let row = json!({"noteId": {"S": "n-1"}, "count": {"N": "1"}, "tags": {"SS": tags},
@@ -176,16 +186,16 @@ async fn an_attribute_that_another_program_stored_as_a_set_stays_a_set() {
     with(|note| note.more.get_mut("odd").expect("a set").extend([5])).await.expect("a note");
     assert_eq!(stored(), (41, json!({"NS": ["1", "3", "5"]})));
     change(&engine, TABLE, &key, "ADD tags :more", &json!({":more": {"SS": ["theirs"]}}));
-    table.edit("n-1", &Edit::set(["more", "odd"], &[7])).await.expect("a note");
+    table.edit("n-1", &odd.set([7].into())).await.expect("a note");
     assert_eq!(stored(), (42, json!({"NS": ["7"]})));
-    let unchanged = table.edit("n-1", &Edit::set(["more", "odd"], &[7]).only_if_changed()).await.expect_err("it is so");
+    let unchanged = table.edit("n-1", &odd.set([7].into()).only_if_changed()).await.expect_err("it is so");
     assert!(unchanged.to_string().contains("already so"), "{unchanged}");
 
     engine.take_log();
     let emptied = failed(with(|note| note.tags.clear()).await);
     assert_eq!(engine.take_counts().1, 0, "nothing was sent");
     assert!(reason_of(&emptied).starts_with("tags: a set is stored here"), "{emptied}");
-    let edited = failed(table.edit("n-1", &Edit::set(["more", "odd"], &["x"])).await);
+    let edited = failed(table.edit("n-1", &texts.set(vec!["x".to_owned()])).await);
     assert!(reason_of(&edited).starts_with("more.odd: a set is stored here"), "{edited}");
     assert_eq!(
         (stored(), engine.take_counts().1),
@@ -270,12 +280,12 @@ async fn an_end_at_which_ttl_does_not_look_is_refused_before_anything_is_sent() 
     let wrong = Ending { ends: json!("1900000000") };
     let reason = not_created(&wrong).await;
     let updated = failed(table.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(wrong.clone()))).await);
-    let edited = failed(table.edit("n-1", &Edit::set("ends", &wrong.ends)).await);
+    let edited = failed(table.edit("n-1", &Ending::FIELDS.ends.set(wrong.ends.clone())).await);
     for reason in [&reason, reason_of(&updated), reason_of(&edited)] {
         assert!(reason.starts_with("ends: ") && reason.contains("epoch seconds"), "{reason}");
     }
     assert_eq!(engine.take_counts().1, 0, "nothing was written");
-    table.edit("n-1", &Edit::set("ends", &253_402_300_799_u64)).await.expect("a note");
+    table.edit("n-1", &Ending::FIELDS.ends.set(json!(253_402_300_799_u64))).await.expect("a note");
     table.create("n-2", &Ending { ends: Value::Null }).await.expect("a value without an end");
 }
 

@@ -18,7 +18,8 @@ use aws_smithy_runtime_api::client::result::ConnectorError;
 use aws_smithy_types::body::SdkBody;
 use fastrand::Rng;
 use fencepost::lambda::{client_from_env, https_client};
-use fencepost::{Edit, Failure, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
+use fencepost::field::Field;
+use fencepost::{Failure, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -45,6 +46,8 @@ struct Item {
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
+
+const STOCK: Field<Item, i64> = Field::of("stock");
 
 impl Item {
     fn and(&self, more: i64) -> Self {
@@ -105,7 +108,7 @@ async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
 }
 
 async fn add(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    match items.edit(&key(id), &Edit::add("stock", 1, ..)).await {
+    match items.edit(&key(id), &STOCK.add(1, ..)).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) => Err(failure),
         Err(error) => Err(unexpected(error)),

@@ -3,7 +3,7 @@
 
 use crate::harness::engine::{Engine, failure_of, store};
 use crate::harness::restore::rows;
-use fencepost::{Edit, Failure, Key, Record, Store, Table};
+use fencepost::{Failure, Key, Record, Store, Table};
 use fencepost_test::{Changes, Dynamo, Rates};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -77,7 +77,7 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
         let add_one = |counter: &Counter| Ok::<_, Infallible>(Some(Counter { count: counter.count + 1 }));
         let failed = match db.network().below(2) {
             0 => failure_of(table.update_with_retry(&key, add_one).await),
-            _ => failure_of(table.edit(&key, &Edit::add("count", 1, ..)).await),
+            _ => failure_of(table.edit(&key, &Counter::FIELDS.count.add(1, ..)).await),
         };
         match failed {
             None => {

@@ -7,7 +7,7 @@
 use crate::usual::read_and_write;
 use crate::world::{DEVICES, Hot, call, dynamo, full_jitter, paused, store};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Edit, Table};
+use fencepost::Table;
 use fencepost_test::{Capacity, Units};
 use std::cell::RefCell;
 use std::convert::Infallible;
@@ -175,7 +175,7 @@ async fn played<const R: u64>(load: Load, seed: u64) -> Outcome {
     let one = new_table(seeds.fork());
     one.create("one", &Hot::new(load.bytes)).await.expect("a free key");
     if load.stores == Stores::Warm {
-        one.edit("one", &Edit::add("count", 0, ..)).await.expect("an item");
+        one.edit("one", &Hot::count().add(0, ..)).await.expect("an item");
     }
     let before = db.log().len();
     db.count_units();
@@ -245,7 +245,7 @@ impl<const R: u64> Caller<R> {
                 let decide = |hot: &Hot<R>| Ok::<_, Infallible>(Some(hot.next()));
                 self.table.in_call(&call()).update_with_retry("one", decide).await.is_ok()
             }
-            Way::Add => self.table.in_call(&call()).edit("one", &Edit::add("count", 1, ..)).await.is_ok(),
+            Way::Add => self.table.in_call(&call()).edit("one", &Hot::count().add(1, ..)).await.is_ok(),
             Way::FullJitter => read_and_write(&self.client, |conflicts| full_jitter(&mut self.rng, conflicts)).await,
             Way::AtOnce => read_and_write(&self.client, |_| Duration::ZERO).await,
         }

@@ -1,5 +1,6 @@
 //! The world of a benchmark: virtual time, the tables of the kit, and the item that all callers change.
 
+use fencepost::field::Field;
 use fencepost::{Call, Clock, Deadline, Record, Rng, Settings, Store};
 use fencepost_test::Dynamo;
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,10 @@ impl<const R: u64> Record for Hot<R> {
 }
 
 impl<const R: u64> Hot<R> {
+    pub(crate) fn count() -> Field<Self, u64> {
+        Field::of("count")
+    }
+
     /// At 0, with attributes and key of so many bytes or a little more.
     pub(crate) fn new(bytes: usize) -> Self {
         // The names and values beside the filler have about 30 bytes.

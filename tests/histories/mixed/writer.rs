@@ -5,7 +5,8 @@ use crate::harness::faults::Freezing;
 use crate::harness::off::BOUND;
 use crate::harness::states::number;
 use crate::histories::scene::{self, Begun, Client, with_few_attempts};
-use fencepost::{Call, Edit, Error, ItemVersion, Names, Reads, Record, Settings, Table, UpdateError};
+use fencepost::field::Field;
+use fencepost::{Call, Error, ItemVersion, Names, Reads, Record, Settings, Table, UpdateError};
 use judges::register;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -47,6 +48,12 @@ impl<const OTHERS: u8> Record for Tally<OTHERS> {
     .names(NAMES)
     .remembered_writes(12)
     .edit_window(4);
+}
+
+impl<const OTHERS: u8> Tally<OTHERS> {
+    fn count() -> Field<Self, i64> {
+        Field::of("count")
+    }
 }
 
 /// The row that a transaction creates beside the tally.
@@ -190,7 +197,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let Begun { number, call, .. } = begun;
         let (key, number, known) = (self.client.scene.name.as_str(), *number, self.known);
         match what {
-            "add" => match self.table.in_call(call).edit(key, &Edit::add("count", 1, ..)).await {
+            "add" => match self.table.in_call(call).edit(key, &Tally::count().add(1, ..)).await {
                 Ok(added) => {
                     let item = added.item.expect("it decodes");
                     Told::Applied(added.at, item.map(|shown| (shown.at, shown.value.into())))
@@ -215,7 +222,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             if attempt.get(tally)?.is_none() {
                 return Err(Error::Refused(Told::SawNothing));
             }
-            attempt.edit(tally, &Edit::add("count", 1, ..))?;
+            attempt.edit(tally, &Tally::count().add(1, ..))?;
             attempt.put_if_absent(note, &Note { by: number })?;
             Ok(Told::Landed)
         });

@@ -5,6 +5,7 @@ use super::values::{Item, canonical};
 use bigdecimal::BigDecimal;
 use judges::register;
 use serde_json::{Value, json};
+use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 /// A path of names.
@@ -18,11 +19,47 @@ pub enum Clause {
     Stamp(String, Value),
     /// The attribute follows from the range of the number: up to this one, or above.
     Bands(String, Path, i64, Value, Value),
-    OnlyIf(Path, Value),
-    AtMost(Path, Value),
-    With(Path),
-    Without(Path),
+    /// Sets the value if the stored one is lower, or missing.
+    Raise(Path, Value),
+    /// Sets the value if there is none.
+    Fill(Path, Value),
+    Append(Path, Vec<Value>),
+    OnlyIf(Ask),
     Changed,
+}
+
+/// A condition of an edit.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Ask {
+    Is(Path, Value),
+    Less(Path, Value),
+    AtMost(Path, Value),
+    AtLeast(Path, Value),
+    More(Path, Value),
+    Some(Path),
+    None(Path),
+    Not(Box<Ask>),
+    Both(Box<[Ask; 2]>),
+    Either(Box<[Ask; 2]>),
+}
+
+impl Ask {
+    /// Whether the item is so.
+    fn is_met(&self, item: &Item) -> bool {
+        let order = |path: &Path, one| value_at(item, path).and_then(|value| compared(value, one));
+        match self {
+            Ask::Is(path, one) => value_at(item, path) == Some(&canonical(one)),
+            Ask::Less(path, one) => order(path, one).is_some_and(Ordering::is_lt),
+            Ask::AtMost(path, one) => order(path, one).is_some_and(Ordering::is_le),
+            Ask::AtLeast(path, one) => order(path, one).is_some_and(Ordering::is_ge),
+            Ask::More(path, one) => order(path, one).is_some_and(Ordering::is_gt),
+            Ask::Some(path) => !is_none(item, path),
+            Ask::None(path) => is_none(item, path),
+            Ask::Not(ask) => !ask.is_met(item),
+            Ask::Both(asks) => asks.iter().all(|ask| ask.is_met(item)),
+            Ask::Either(asks) => asks.iter().any(|ask| ask.is_met(item)),
+        }
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,6 +100,7 @@ impl Clause {
     pub fn writes(&self) -> Option<Path> {
         match self {
             Clause::Add(path, ..) | Clause::Set(path, _) | Clause::Remove(path) => Some(path.clone()),
+            Clause::Raise(path, _) | Clause::Fill(path, _) | Clause::Append(path, _) => Some(path.clone()),
             Clause::Stamp(name, _) | Clause::Bands(name, ..) => Some(vec![name.clone()]),
             _ => None,
         }
@@ -75,6 +113,7 @@ impl Edit {
         self.clauses.iter().any(|clause| match clause {
             Clause::Set(path, _) => path[0] == by,
             Clause::Add(_, amount, _) => amount.parse::<f64>() != Ok(0.0),
+            Clause::Append(_, more) => !more.is_empty(),
             _ => false,
         })
     }
@@ -140,13 +179,29 @@ impl Edit {
                     let value = if after <= *up_to { low } else { high };
                     set(&mut next, std::slice::from_ref(name), canonical(value));
                 }
-                Clause::OnlyIf(path, value) => demand(value_at(item, path) == Some(&canonical(value)), &mut whys),
-                Clause::AtMost(path, most) => {
-                    let is_met = value_at(item, path).is_none_or(|value| is_at_most(value, most));
-                    demand(is_met, &mut whys);
+                Clause::Raise(path, least) => {
+                    let order = value_at(item, path).and_then(|value| compared(value, least));
+                    demand(has_parent(item, path) && (is_none(item, path) || order.is_some()), &mut whys);
+                    if is_none(item, path) || order.is_some_and(Ordering::is_lt) {
+                        changes = true;
+                        set(&mut next, path, canonical(least));
+                    }
                 }
-                Clause::With(path) => demand(value_at(item, path).is_some(), &mut whys),
-                Clause::Without(path) => demand(value_at(item, path).is_none(), &mut whys),
+                Clause::Fill(path, value) => {
+                    demand(has_parent(item, path), &mut whys);
+                    if is_none(item, path) {
+                        changes = true;
+                        set(&mut next, path, canonical(value));
+                    }
+                }
+                Clause::Append(path, more) => {
+                    adds = true;
+                    let list = value_at(item, path).and_then(|value| value["L"].as_array().cloned());
+                    demand(list.is_some(), &mut whys);
+                    let members = list.unwrap_or_default().into_iter().chain(more.iter().map(canonical));
+                    set(&mut next, path, json!({"L": members.collect::<Vec<_>>()}));
+                }
+                Clause::OnlyIf(ask) => demand(ask.is_met(item), &mut whys),
                 Clause::Changed => asks_for_change = true,
             }
         }
@@ -194,14 +249,19 @@ fn remove(item: &mut Item, path: &[String]) {
     }
 }
 
+/// Whether there is no value. The `NULL` of an attribute is none; that of a member is one.
+fn is_none(item: &Item, path: &[String]) -> bool {
+    value_at(item, path).is_none_or(|value| path.len() == 1 && value.get("NULL").is_some())
+}
+
 /// As `DynamoDB` compares: numbers by value, texts and bytes byte by byte, and nothing else.
-fn is_at_most(value: &Value, most: &Value) -> bool {
+fn compared(value: &Value, one: &Value) -> Option<Ordering> {
     let bytes = |value: &Value| aws_smithy_types::base64::decode(value["B"].as_str()?).ok();
-    match (number(Some(value)), number(Some(most))) {
-        (Some(value), Some(most)) => value <= most,
-        _ => match (value["S"].as_str(), most["S"].as_str()) {
-            (Some(value), Some(most)) => value <= most,
-            _ => bytes(value).zip(bytes(most)).is_some_and(|(value, most)| value <= most),
+    match (number(Some(value)), number(Some(one))) {
+        (Some(value), Some(one)) => Some(value.cmp(&one)),
+        _ => match (value["S"].as_str(), one["S"].as_str()) {
+            (Some(value), Some(one)) => Some(value.cmp(one)),
+            _ => Some(bytes(value)?.cmp(&bytes(one)?)),
         },
     }
 }

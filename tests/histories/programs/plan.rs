@@ -2,7 +2,7 @@
 //! surface needs another interpreter and no other program.
 
 use super::catalog::{KINDS, Row};
-use super::edits::{Clause, Edit, Within};
+use super::edits::{Ask, Clause, Edit, Path, Within};
 use super::values::Draw;
 use crate::histories::scene::{STORM, rates};
 use fencepost_test::Rates;
@@ -405,7 +405,7 @@ impl Plan {
             clauses.push(self.clause(name, value));
         }
         // Stamps and bands alone are no change.
-        if !clauses.iter().any(|clause| matches!(clause, Clause::Add(..) | Clause::Set(..) | Clause::Remove(_))) {
+        if !clauses.iter().any(|clause| !matches!(clause, Clause::Stamp(..) | Clause::Bands(..) | Clause::OnlyIf(_))) {
             clauses.push(Clause::Set(vec![KINDS[row.kind].number()], json!({"N": self.rng.i64(0..12).to_string()})));
         }
         // An add need not come first. Its bands come after it.
@@ -432,16 +432,48 @@ impl Plan {
         }
         let is_ordered = ["N", "S", "B"].iter().any(|kind| value.get(*kind).is_some());
         let is_set = ["SS", "NS", "BS"].iter().any(|kind| value.get(*kind).is_some());
+        // Drawn aside, so that the other programs stay as they are.
+        let mut aside = self.rng.clone();
+        aside.u64(..);
+        if aside.u32(..3) == 0 {
+            match aside.u32(..5) {
+                0 if is_ordered => return Clause::Raise(path, value),
+                1 if is_member || may_go => return Clause::Fill(path, value),
+                2 if is_member || name == "list" => {
+                    if let Some(member) = value["L"].as_array().and_then(|list| list.first()) {
+                        return Clause::Append(path, vec![member.clone(); aside.usize(1..3)]);
+                    }
+                }
+                _ => return Clause::OnlyIf(ask(&mut aside, &path, &value, is_ordered, 2)),
+            }
+        }
         match self.rng.u32(..8) {
             5.. if is_set => Clause::Set(path, value),
-            2 if is_ordered => Clause::AtMost(path, value),
-            0..=2 => Clause::OnlyIf(path, value),
-            3 => Clause::With(path),
+            2 if is_ordered => Clause::OnlyIf(Ask::Either(Box::new([Ask::None(path.clone()), Ask::AtMost(path, value)]))),
+            0..=2 => Clause::OnlyIf(Ask::Is(path, value)),
+            3 => Clause::OnlyIf(Ask::Some(path)),
             4 | 5 if is_member || may_go => Clause::Remove(path),
             6 if !is_member => Clause::Stamp(name, value),
-            7 if self.chance(2) => Clause::Without(path),
+            7 if self.chance(2) => Clause::OnlyIf(Ask::None(path)),
             _ => Clause::Set(path, value),
         }
+    }
+}
+
+/// A condition that asks for this value at this path, or for others that have to do with it.
+fn ask(rng: &mut fastrand::Rng, path: &Path, value: &Value, is_ordered: bool, depth: u32) -> Ask {
+    let inner = |rng: &mut fastrand::Rng| ask(rng, path, value, is_ordered, depth - 1);
+    match rng.u32(..if depth == 0 { 7 } else { 10 }) {
+        0 if is_ordered => Ask::Less(path.clone(), value.clone()),
+        1 if is_ordered => Ask::AtMost(path.clone(), value.clone()),
+        2 if is_ordered => Ask::AtLeast(path.clone(), value.clone()),
+        3 if is_ordered => Ask::More(path.clone(), value.clone()),
+        4 => Ask::Some(path.clone()),
+        5 => Ask::None(path.clone()),
+        7 => Ask::Not(Box::new(inner(rng))),
+        8 => Ask::Both(Box::new([inner(rng), inner(rng)])),
+        9 => Ask::Either(Box::new([inner(rng), inner(rng)])),
+        _ => Ask::Is(path.clone(), value.clone()),
     }
 }
 

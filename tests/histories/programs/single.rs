@@ -10,7 +10,7 @@ use super::writing::edit_of;
 use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::testing::edit_or_update;
 use fencepost::{
-    Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, Listed, NotEdited, Query, Sort, Table,
+    Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, Listed, NotEdited, NotEditedReason, Query, Sort, Table,
     UpdateError, VersionError, Versioned,
 };
 use futures_util::StreamExt;
@@ -147,14 +147,14 @@ fn edited<T: Subject>(row: Row, id: u64, done: Result<Edited<T>, UpdateError<Not
         }
         Err(UpdateError::NotFound) => Told::shows(vec![shown::<T>(row, None)]),
         Err(UpdateError::Refused(refused)) => {
-            let why = match &refused {
-                NotEdited::NotANumber(_) => Why::NotANumber,
-                NotEdited::OutOfRange(_) => Why::OutOfRange,
-                NotEdited::Unchanged(_) => Why::Unchanged,
-                NotEdited::NotAsDemanded(_) => Why::NotAsDemanded,
+            let why = match refused.reason {
+                NotEditedReason::NotANumber => Why::NotANumber,
+                NotEditedReason::OutOfRange => Why::OutOfRange,
+                NotEditedReason::Unchanged => Why::Unchanged,
+                NotEditedReason::NotAsDemanded => Why::NotAsDemanded,
                 _ => Why::Untold,
             };
-            Told { why: Some(why), ..Told::shows(vec![shown(row, Some(refused.item()))]) }
+            Told { why: Some(why), ..Told::shows(vec![shown(row, Some(&*refused.item))]) }
         }
         Err(UpdateError::Failed(failure)) => failure.into(),
     }

@@ -1,11 +1,12 @@
 //! Edits on the public surface.
 
-use super::edits::{Clause, Edit, Within};
+use super::edits::{Ask, Clause, Edit, Within};
 use super::player::Noted;
 use super::records::Subject;
 use super::values::Bytes;
 use fencepost::AttributeValue;
-use fencepost::{Bounds, ItemVersion, Number};
+use fencepost::field::{Field, List, Member, Members, Optional, Quantity};
+use fencepost::{Bounds, Condition, ItemVersion, Number, Record, Source};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 
@@ -46,14 +47,121 @@ impl Serialize for Stored<'_> {
     }
 }
 
-/// A set as the SDK writes it.
-fn attribute_of(value: &Value) -> Option<AttributeValue> {
+/// A value of any type: what a program writes into any field.
+struct Any(Value);
+
+impl Serialize for Any {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        Stored(&self.0).serialize(serializer)
+    }
+}
+
+impl Quantity for Any {
+    type Amount = Number;
+    const RANGE: Option<(i128, i128)> = None;
+}
+
+impl List for Any {
+    type Member = Any;
+}
+
+impl Members for Any {
+    type Member = Any;
+
+    fn encode_member(Any(member): Any) -> Result<Option<AttributeValue>, Source> {
+        encode(Any(member))
+    }
+}
+
+/// Sets are written as the SDK writes them, the rest as serde does.
+fn encode(Any(value): Any) -> Result<Option<AttributeValue>, Source> {
     let texts = |kind: &str| -> Option<Vec<String>> { serde_json::from_value(value.get(kind)?.clone()).ok() };
     let blob = |text: String| aws_smithy_types::base64::decode(text).expect("base64");
-    texts("SS")
+    let set = texts("SS")
         .map(AttributeValue::Ss)
         .or_else(|| texts("NS").map(AttributeValue::Ns))
-        .or_else(|| Some(AttributeValue::Bs(texts("BS")?.into_iter().map(blob).collect())))
+        .or_else(|| Some(AttributeValue::Bs(texts("BS")?.into_iter().map(blob).collect())));
+    set.map_or_else(|| Ok(Some(serde_dynamo::to_attribute_value(Stored(&value))?)), |set| Ok(Some(set)))
+}
+
+/// The attribute that a path begins with.
+fn attribute<T: Record>(path: &[String]) -> Field<T, Any, Optional> {
+    let name = T::ATTRIBUTES.iter().find(|name| **name == path[0]).expect("an attribute");
+    Field::with(name, encode)
+}
+
+/// Does the same with the field at this path, which is an attribute or a member.
+macro_rules! at {
+    ($path:expr, |$field:ident| $made:expr) => {{
+        let path: &[String] = $path;
+        let $field = attribute::<T>(path);
+        match path {
+            [_] => $made,
+            [_, first, rest @ ..] => {
+                let member = $field.member(first).expect("a name");
+                let $field: Field<T, Any, Member> =
+                    rest.iter().fold(member, |map, name| map.member(name).expect("a name"));
+                $made
+            }
+            [] => unreachable!("a path has a name"),
+        }
+    }};
+}
+
+fn condition_of<T: Record>(ask: &Ask, plays: &dyn Fn(&'static str)) -> Condition<T> {
+    let any = |value: &Value| Any(value.clone());
+    let inner = |ask| condition_of(ask, plays);
+    match ask {
+        Ask::Is(path, value) => {
+            plays("Field::is");
+            at!(path, |field| field.is(any(value)))
+        }
+        Ask::Less(path, value) => {
+            plays("Field::is_less_than");
+            at!(path, |field| field.is_less_than(any(value)))
+        }
+        Ask::AtMost(path, value) => {
+            plays("Field::is_at_most");
+            at!(path, |field| field.is_at_most(any(value)))
+        }
+        Ask::AtLeast(path, value) => {
+            plays("Field::is_at_least");
+            at!(path, |field| field.is_at_least(any(value)))
+        }
+        Ask::More(path, value) => {
+            plays("Field::is_more_than");
+            at!(path, |field| field.is_more_than(any(value)))
+        }
+        Ask::Some(path) => {
+            plays("Field::is_some");
+            at!(path, |field| field.is_some())
+        }
+        Ask::None(path) => {
+            plays("Field::is_none");
+            at!(path, |field| field.is_none())
+        }
+        Ask::Not(ask) => match &**ask {
+            Ask::Is(path, value) => {
+                plays("Field::is_not");
+                at!(path, |field| field.is_not(any(value)))
+            }
+            ask => !inner(ask),
+        },
+        Ask::Both(asks) => {
+            plays("Condition::and");
+            inner(&asks[0]).and(inner(&asks[1]))
+        }
+        Ask::Either(asks) => match &**asks {
+            [Ask::Is(path, one), Ask::Is(other, two)] if path == other => {
+                plays("Field::is_any_of");
+                at!(path, |field| field.is_any_of([any(one), any(two)]))
+            }
+            asks => {
+                plays("Condition::or");
+                inner(&asks[0]).or(inner(&asks[1]))
+            }
+        },
+    }
 }
 
 /// The edit, with the number of its decision unless it is to find out whether it changes anything.
@@ -62,78 +170,58 @@ pub fn edit_of<T: Subject>(
     seen: Option<ItemVersion>,
     id: u64,
     noted: &Noted<'_>,
-) -> (Edit, fencepost::Edit) {
+) -> (Edit, fencepost::Edit<T>) {
     let plays = |name| noted.own.plays(name);
+    let any = |value: &Value| Any(value.clone());
     let mut of = of.clone();
     if !of.clauses.contains(&Clause::Changed) && !id.is_multiple_of(4) {
         of.clauses.push(Clause::Set(vec![T::ATTRIBUTES[0].to_owned()], json!({"N": id.to_string()})));
     }
     let mut edit = fencepost::Edit::default();
-    for (index, clause) in of.clauses.iter().enumerate() {
+    for clause in &of.clauses {
         edit = match clause {
             Clause::Add(path, by, within) => {
-                let number = |text: &str| {
-                    plays("Number::parse");
-                    Number::parse(text).expect("a number")
-                };
-                let bounds = match within {
+                plays("Field::add");
+                let number = |text: &str| Number::parse(text).expect("a number");
+                let bounds = || match within {
                     Within::Any => Bounds::Any,
                     Within::Result(low, high) => Bounds::from(*low..=*high),
                     Within::Before(low, high) => Bounds::Before(number(low), number(high)),
                 };
-                if index == 0 {
-                    plays("Edit::add");
-                    fencepost::Edit::add(path.clone(), number(by), bounds)
-                } else {
-                    plays("Edit::and_add");
-                    edit.and_add(path.clone(), number(by), bounds)
-                }
+                edit.and(at!(path, |field| field.add(number(by), bounds())))
             }
-            Clause::Set(path, value) => match attribute_of(value) {
-                Some(value) => {
-                    plays("Edit::and_set_attribute");
-                    edit.and_set_attribute(path.clone(), value)
-                }
-                None if index == 0 => {
-                    plays("Edit::set");
-                    fencepost::Edit::set(path.clone(), &Stored(value))
-                }
-                None => {
-                    plays("Edit::and_set");
-                    edit.and_set(path.clone(), &Stored(value))
-                }
-            },
+            Clause::Set(path, value) => {
+                plays("Field::set");
+                edit.and(at!(path, |field| field.set(any(value))))
+            }
+            Clause::Raise(path, value) => {
+                plays("Field::raise_to");
+                edit.and(at!(path, |field| field.raise_to(any(value))))
+            }
+            Clause::Fill(path, value) => {
+                plays("Field::set_if_none");
+                edit.and(at!(path, |field| field.set_if_none(any(value))))
+            }
+            Clause::Append(path, more) => {
+                plays("Field::append");
+                edit.and(at!(path, |field| field.append(more.iter().map(any))))
+            }
             Clause::Remove(path) => {
-                plays("Edit::and_remove");
-                edit.and_remove(path.clone())
+                plays("Field::remove");
+                edit.and(at!(path, |field| field.remove()))
             }
             Clause::Stamp(name, value) => {
                 plays("Edit::stamp");
-                edit.stamp(name, &Stored(value))
+                edit.stamp(&attribute::<T>(std::slice::from_ref(name)), any(value))
             }
             Clause::Bands(name, path, up_to, low, high) => {
                 plays("Edit::bands");
-                edit.bands(
-                    name,
-                    path.clone(),
-                    [(i64::MIN..=*up_to, Stored(low)), (*up_to + 1..=i64::MAX, Stored(high))],
-                )
+                let bands = [(i64::MIN..=*up_to, any(low)), (*up_to + 1..=i64::MAX, any(high))];
+                edit.bands(&attribute::<T>(std::slice::from_ref(name)), &attribute::<T>(path), bands)
             }
-            Clause::OnlyIf(path, value) => {
+            Clause::OnlyIf(ask) => {
                 plays("Edit::only_if");
-                edit.only_if(path.clone(), &Stored(value))
-            }
-            Clause::AtMost(path, value) => {
-                plays("Edit::only_if_at_most");
-                edit.only_if_at_most(path.clone(), &Stored(value))
-            }
-            Clause::With(path) => {
-                plays("Edit::only_with");
-                edit.only_with(path.clone())
-            }
-            Clause::Without(path) => {
-                plays("Edit::only_without");
-                edit.only_without(path.clone())
+                edit.only_if(condition_of(ask, &plays))
             }
             Clause::Changed => {
                 plays("Edit::only_if_changed");

@@ -4,7 +4,7 @@
 #[cfg(test)]
 mod tests {
     use fencepost::lease::LeaseTerms;
-    use fencepost::{Edit, Record, Store, Table, Timestamp};
+    use fencepost::{Record, Store, Table, Timestamp};
     use serde::{Deserialize, Serialize};
     use std::time::Duration;
 
@@ -59,7 +59,7 @@ mod tests {
         accounts.get(key).await?;
         accounts.update_with_retry(key, raise).await?;
         accounts.update_at_version(key, at, raise).await?;
-        accounts.edit(key, &Edit::add("balance", 1, 0..=10)).await?;
+        accounts.edit(key, &Account::FIELDS.balance.add(1, 0..=10)).await?;
         accounts.delete_at_version(key, at).await?;
         let leases = store.leases("leases");
         let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?).await?;
