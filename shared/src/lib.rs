@@ -277,8 +277,8 @@ pub use deadline::Deadline;
 pub use driver::send::{from_sdk, to_sdk};
 pub use error::{Error, Failure, IdempotencyError, Source, UpdateError, VersionError};
 pub use fencepost_core::{
-    AttributeValue, Attributes, Bounds, Diff, Incarnation, InvalidValue, ItemVersion, Names,
-    Number, RetryPolicy, Version, Versioned,
+    AttributeValue, Attributes, Bounds, Diff, Incarnation, InvalidValue, ItemVersion, Names, Number, RetryPolicy,
+    Version, Versioned,
 };
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;

@@ -1,14 +1,16 @@
 //! Rows of another program: read, and adopted by the first change, whichever it is. Creates on keys that other programs use
 //! too, and such rows as steps of a transaction.
 
-use super::world::{balance, 
-    Account, Alone, KEY, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, deposit, engine, foreign,
-    get, key, name_of, number, row, set, update, with_foreign,
+use super::world::{
+    Account, Alone, KEY, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, balance, deposit, engine,
+    foreign, get, key, name_of, number, row, set, update, with_foreign,
 };
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::testing::edit_or_update;
-use fencepost::{Error, Exists, Failure, NotEdited, NotEditedReason, Reads, Store, Table, UpdateError, Version, VersionError};
+use fencepost::{
+    Error, Exists, Failure, NotEdited, NotEditedReason, Reads, Store, Table, UpdateError, Version, VersionError,
+};
 use serde_json::json;
 
 /// The versions in a row of another program: none yet, 0 and any other.
@@ -104,7 +106,9 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
     let refused = table.update_with_retry(&key(), refuse).await.expect_err("a refusal");
     assert!(kept.at.incarnation.is_foreign() && matches!(refused, UpdateError::Refused("no")));
     let refused = table.edit(&key(), &balance().add(-51, 0..=100)).await.expect_err("too little");
-    assert!(matches!(refused, UpdateError::Refused(NotEdited { reason: NotEditedReason::OutOfRange, item, .. }) if item.at == kept.at));
+    assert!(
+        matches!(refused, UpdateError::Refused(NotEdited { reason: NotEditedReason::OutOfRange, item, .. }) if item.at == kept.at)
+    );
     assert_eq!((engine.take_counts(), row(&engine)), ((3, 0), foreign(50, Some(7))));
 }
 

@@ -1,8 +1,8 @@
 //! Tables with writers that ignore versions: each of our writes demands every value, and has a token.
 
-use super::world::{Setup, balance, 
-    Account, Anybody, TABLE, account, accounts, deposit, foreign, get, key, number, put, remove, row, set, update,
-    with_foreign,
+use super::world::{
+    Account, Anybody, Setup, TABLE, account, accounts, balance, deposit, foreign, get, key, number, put, remove, row,
+    set, update, with_foreign,
 };
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::engine::{Asked, Engine, store};

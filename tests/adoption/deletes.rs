@@ -1,7 +1,7 @@
 //! The tombstones of each kind of delete, their readers, and their treatment by other programs.
 
-use super::world::{balance, 
-    Account, Alone, KEY, Kept, Setup, Shared, SharedRemoved, Swept, account, accounts, engine, foreign_save,
+use super::world::{
+    Account, Alone, KEY, Kept, Setup, Shared, SharedRemoved, Swept, account, accounts, balance, engine, foreign_save,
     foreign_update, get, key, number, row, set, update,
 };
 use crate::harness::engine::Engine;

@@ -3,7 +3,9 @@
 use super::accounts::change;
 use crate::harness::engine::{Engine, number};
 use fencepost::field::Field;
-use fencepost::{Edit, ItemVersion, Key, NotEdited, NotEditedReason, Number, Record, Settings, Store, Table, UpdateError, Versioned};
+use fencepost::{
+    Edit, ItemVersion, Key, NotEdited, NotEditedReason, Number, Record, Settings, Store, Table, UpdateError, Versioned,
+};
 use fencepost_test::{Reply, client_answered_by};
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
@@ -109,10 +111,7 @@ async fn what_would_pass_a_bound_or_64_bits_is_refused_with_the_item_in_one_requ
     for add in within.into_iter().chain(any) {
         let add = add.seen(at);
         let refused = table(&engine).edit(&key, &add).await.expect_err("out of bounds");
-        assert!(
-            matches!(refused, UpdateError::Refused(refused) if is_out_of_range(&refused, &shelf(50))),
-            "{add:?}"
-        );
+        assert!(matches!(refused, UpdateError::Refused(refused) if is_out_of_range(&refused, &shelf(50))), "{add:?}");
         assert_eq!((stock_of(&engine), engine.take_counts()), (50, (0, 1)), "{add:?}");
     }
     let thousand = DECIMAL.add(Number::parse("1e3").expect("a number"), 0..=2000).seen(at);

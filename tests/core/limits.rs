@@ -5,8 +5,8 @@ use fencepost::field::Field;
 use fencepost::lease::LeaseTerms;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{
-    Attempt, Error, Failure, FencingToken, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy,
-    Store, Table, Version,
+    Attempt, Error, Failure, FencingToken, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy, Store,
+    Table, Version,
 };
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;

@@ -1,12 +1,11 @@
 //! [`Edit`]: a change that needs no version, of a record whose type it knows. [`Condition`]: what it asks of the item.
 
-use super::field::{Attribute, Field, Presence, Quantity};
 use fencepost_core::ItemVersion;
 use fencepost_core::condition::Condition as RawCondition;
 use fencepost_core::edit::RawEdit;
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Not, RangeInclusive};
+use std::ops::Not;
 
 /// A change of a record that depends on the old item only through conditions: it adds to numbers within bounds, sets values,
 /// removes them, appends to lists.
@@ -75,36 +74,13 @@ impl<T> Edit<T> {
         Edit::default().map(change)
     }
 
-    fn map(self, change: impl FnOnce(RawEdit) -> Result<RawEdit, String>) -> Self {
+    pub(super) fn map(self, change: impl FnOnce(RawEdit) -> Result<RawEdit, String>) -> Self {
         Edit { raw: change(self.raw).unwrap_or_else(RawEdit::refused), of: PhantomData }
     }
 
     /// Both edits as one.
     pub fn and(self, other: Edit<T>) -> Self {
         self.map(|edit| Ok(edit.and(other.raw)))
-    }
-
-    /// Sets an attribute by the range of the result of `number`, to which this edit adds a whole amount. Ranges must not
-    /// overlap. A result outside all of them is refused.
-    ///
-    /// The range is guessed from the number that this client saw last. A wrong guess costs one more request.
-    pub fn bands<V, P: Attribute, N: Quantity, Q: Presence>(
-        self,
-        attribute: &Field<T, V, P>,
-        number: &Field<T, N, Q>,
-        bands: impl IntoIterator<Item = (RangeInclusive<i64>, V)>,
-    ) -> Self {
-        self.map(|edit| {
-            let stored = |(range, value)| Ok((range, attribute.stored(value)?));
-            let bands = bands.into_iter().map(stored).collect::<Result<Vec<_>, String>>()?;
-            Ok(edit.bands(attribute.name(), number.path(), bands))
-        })
-    }
-
-    /// Sets an attribute along with the rest, such as the time of the last change. Alone, it is no change for
-    /// [`Edit::only_if_changed`].
-    pub fn stamp<V, P: Attribute>(self, attribute: &Field<T, V, P>, value: V) -> Self {
-        self.map(|edit| Ok(edit.stamp(attribute.name(), attribute.stored(value)?)))
     }
 
     /// Demands an item that meets the condition. An item that does not refuses the edit:
@@ -183,10 +159,7 @@ impl<T> Condition<T> {
     }
 
     /// Joins conditions. One that is joined in the same way already gives its parts, so that a long chain has one level.
-    fn joined(
-        conditions: impl IntoIterator<Item = Condition<T>>,
-        join: fn(Vec<RawCondition>) -> RawCondition,
-    ) -> Self {
+    fn joined(conditions: impl IntoIterator<Item = Condition<T>>, join: fn(Vec<RawCondition>) -> RawCondition) -> Self {
         let is_all = matches!(join(Vec::new()), RawCondition::All(_));
         let mut all = Vec::new();
         for condition in conditions {

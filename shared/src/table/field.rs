@@ -11,6 +11,7 @@ use std::fmt;
 use std::hash::BuildHasher;
 use std::marker::PhantomData;
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
+use std::ops::RangeInclusive;
 
 /// Writes a value as its attribute. `None` if serde skips such a value.
 type Encode<V> = fn(V) -> Result<Option<AttributeValue>, Source>;
@@ -202,34 +203,30 @@ impl<T, V, P: Presence> Field<T, V, P> {
         }
     }
 
-    fn edit_stored(
-        &self,
-        value: V,
-        change: impl FnOnce(RawEdit, Vec<String>, AttributeValue) -> RawEdit,
-    ) -> Edit<T> {
+    fn edit_stored(&self, value: V, change: impl FnOnce(RawEdit, Vec<String>, AttributeValue) -> RawEdit) -> Edit<T> {
         Edit::made(|edit| Ok(change(edit, self.path(), self.stored(value)?)))
     }
 
-    fn edit(
-        &self,
-        value: V,
-        change: impl FnOnce(RawEdit, Vec<String>, Option<AttributeValue>) -> RawEdit,
-    ) -> Edit<T> {
+    fn edit(&self, value: V, change: impl FnOnce(RawEdit, Vec<String>, Option<AttributeValue>) -> RawEdit) -> Edit<T> {
         Edit::made(|edit| Ok(change(edit, self.path(), self.encoded(value)?)))
     }
-}
 
-impl<T, V, P: MayBeAbsent> Field<T, V, P> {
     /// Removes the value, if there is one. Of a member of a map, the map must be there.
     #[must_use]
-    pub fn remove(&self) -> Edit<T> {
+    pub fn remove(&self) -> Edit<T>
+    where
+        P: MayBeAbsent,
+    {
         Edit::made(|edit| Ok(edit.and_remove(self.path())))
     }
 
     /// Sets the value if there is none. One that is there is left as it is, and the edit is applied all the same. The
     /// choice is guessed like that of [`Field::raise_to`].
     #[must_use]
-    pub fn set_if_none(&self, value: V) -> Edit<T> {
+    pub fn set_if_none(&self, value: V) -> Edit<T>
+    where
+        P: MayBeAbsent,
+    {
         let none = self.absent();
         self.edit_stored(value, |edit, path, value| {
             edit.and_choose(path, value, [none.clone(), RawCondition::Not(Box::new(none))])
@@ -239,18 +236,22 @@ impl<T, V, P: MayBeAbsent> Field<T, V, P> {
     /// There is no value. The `NULL` that serde stores for the `None` of an `Option` is none. A member of a map that is
     /// `null` is a value.
     #[must_use]
-    pub fn is_none(&self) -> Condition<T> {
+    pub fn is_none(&self) -> Condition<T>
+    where
+        P: MayBeAbsent,
+    {
         Condition::new(self.absent())
     }
 
     /// There is a value.
     #[must_use]
-    pub fn is_some(&self) -> Condition<T> {
+    pub fn is_some(&self) -> Condition<T>
+    where
+        P: MayBeAbsent,
+    {
         !self.is_none()
     }
-}
 
-impl<T, V: Quantity, P: StoredAsIs> Field<T, V, P> {
     /// Adds an amount to the number that is there, if the result keeps its [`Bounds`]: a range such as `0..=100` or
     /// `0..` for the result, or `..` for none but those of the type. A result that the type cannot hold is refused in any case.
     ///
@@ -258,34 +259,67 @@ impl<T, V: Quantity, P: StoredAsIs> Field<T, V, P> {
     /// `DynamoDB`: exact up to 38 significant digits. For numbers that need more, use
     /// [`Table::update_with_retry`](crate::Table::update_with_retry).
     #[must_use]
-    pub fn add(&self, by: V::Amount, bounds: impl Into<Bounds>) -> Edit<T> {
+    pub fn add(&self, by: V::Amount, bounds: impl Into<Bounds>) -> Edit<T>
+    where
+        V: Quantity,
+        P: StoredAsIs,
+    {
         Edit::made(|edit| Ok(edit.and_add(self.path(), by, bounds, V::RANGE)))
     }
-}
 
-impl<T, V: List, P: StoredAsIs> Field<T, V, P> {
     /// Appends members to the list. The list must be there, and a stored set is none.
     #[must_use]
-    pub fn append(&self, members: impl IntoIterator<Item = V::Member>) -> Edit<T> {
+    pub fn append(&self, members: impl IntoIterator<Item = V::Member>) -> Edit<T>
+    where
+        V: List,
+        P: StoredAsIs,
+    {
         Edit::made(|edit| {
             let members = members.into_iter().map(serde_dynamo::to_attribute_value).collect::<Result<_, _>>();
             Ok(edit.and_append(self.path(), members.map_err(|error| self.named(&error.into()))?))
         })
     }
-}
 
-impl<T, V: Members, P: StoredAsIs> Field<T, V, P> {
     /// The member of the map under this name, which is literal: a dot in it separates nothing.
     ///
     /// # Errors
     /// No expression of `DynamoDB` can hold the name: it is empty, or longer than 255 bytes, or 31 names lead to the map.
-    pub fn member(&self, name: &str) -> Result<Field<T, V::Member, Member>, InvalidValue> {
+    pub fn member(&self, name: &str) -> Result<Field<T, V::Member, Member>, InvalidValue>
+    where
+        V: Members,
+        P: StoredAsIs,
+    {
         if !(1..=255).contains(&name.len()) || self.below.len() >= 30 {
             let rule = "the name of a member has 1 to 255 bytes, and at most 31 names lead to it";
             return Err(InvalidValue::Malformed(format!("{}: {rule}", self.path().join(".")).into()));
         }
         let below = [self.below.as_slice(), &[name.to_owned()]].concat();
         Ok(Field { name: self.name, below, encode: V::encode_member, of: PhantomData })
+    }
+}
+
+impl<T> Edit<T> {
+    /// Sets an attribute by the range of the result of `number`, to which this edit adds a whole amount. Ranges must not
+    /// overlap. A result outside all of them is refused.
+    ///
+    /// The range is guessed from the number that this client saw last. A wrong guess costs one more request.
+    pub fn bands<V, P: Attribute, N: Quantity, Q: Presence>(
+        self,
+        attribute: &Field<T, V, P>,
+        number: &Field<T, N, Q>,
+        bands: impl IntoIterator<Item = (RangeInclusive<i64>, V)>,
+    ) -> Self {
+        self.map(|edit| {
+            let stored = |(range, value)| Ok((range, attribute.stored(value)?));
+            let bands = bands.into_iter().map(stored).collect::<Result<Vec<_>, String>>()?;
+            Ok(edit.bands(attribute.name(), number.path(), bands))
+        })
+    }
+
+    /// Sets an attribute along with the rest, such as the time of the last change. Alone, it is no change for
+    /// [`Edit::only_if_changed`].
+    pub fn stamp<V, P: Attribute>(self, attribute: &Field<T, V, P>, value: V) -> Self {
+        self.map(|edit| Ok(edit.stamp(attribute.name(), attribute.stored(value)?)))
     }
 }
 
@@ -456,7 +490,9 @@ impl Quantity for Number {
 }
 
 /// A type that serde stores as a list, to which an edit may append.
-#[diagnostic::on_unimplemented(message = "`{Self}` is not stored as a list in which the order and the copies of members count")]
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not stored as a list in which the order and the copies of members count"
+)]
 pub trait List {
     /// The type of the members.
     type Member: Serialize;

@@ -23,6 +23,7 @@ use tokio::time::{Instant, sleep};
 
 mod catalog;
 mod edits;
+mod fields;
 mod judge;
 mod kinds;
 mod leases;

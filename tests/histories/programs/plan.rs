@@ -449,7 +449,9 @@ impl Plan {
         }
         match self.rng.u32(..8) {
             5.. if is_set => Clause::Set(path, value),
-            2 if is_ordered => Clause::OnlyIf(Ask::Either(Box::new([Ask::None(path.clone()), Ask::AtMost(path, value)]))),
+            2 if is_ordered => {
+                Clause::OnlyIf(Ask::Either(Box::new([Ask::None(path.clone()), Ask::AtMost(path, value)])))
+            }
             0..=2 => Clause::OnlyIf(Ask::Is(path, value)),
             3 => Clause::OnlyIf(Ask::Some(path)),
             4 | 5 if is_member || may_go => Clause::Remove(path),

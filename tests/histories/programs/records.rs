@@ -51,7 +51,7 @@ macro_rules! subjects {
             #[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
             $(#[$of_type])*
             #[allow(clippy::struct_field_names, reason = "the names of the fields are those of the attributes")]
-            pub struct $name { by: u64, n: f64, $($(#[$of_field])* $field: $type),* }
+            pub struct $name { by: u64, n: f64, $($(#[$of_field])* pub(super) $field: $type),* }
 
             subject!($name in concat!("Play", stringify!($name)), $key, None, |draw| {
                 $name { by: 0, n: draw.small().into(), $($field: Drawn::drawn(draw)),* }

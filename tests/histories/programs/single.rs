@@ -10,8 +10,8 @@ use super::writing::edit_of;
 use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::testing::edit_or_update;
 use fencepost::{
-    Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, Listed, NotEdited, NotEditedReason, Query, Sort, Table,
-    UpdateError, VersionError, Versioned,
+    Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, Listed, NotEdited, NotEditedReason, Query,
+    Sort, Table, UpdateError, VersionError, Versioned,
 };
 use futures_util::StreamExt;
 use std::any::Any;

@@ -1,0 +1,83 @@
+use fencepost::field::Field;
+use fencepost::{Attempt, Edit, Item, Record, Table};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+mod bank {
+    use super::*;
+
+    #[derive(Serialize, Deserialize, Record)]
+    #[record(key = "accountId")]
+    pub struct Account {
+        pub balance: u64,
+        pub owner: String,
+        pub note: Option<String>,
+        #[serde(with = "as_text")]
+        pub opened_at: u64,
+        #[serde(with = "as_text")]
+        pub closed_at: Option<u64>,
+        pub tags: BTreeSet<String>,
+        pub limits: BTreeMap<String, u32>,
+        secret: String,
+    }
+
+    mod as_text {
+        use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+        pub fn serialize<T: Serialize, S: Serializer>(value: &T, serializer: S) -> Result<S::Ok, S::Error> {
+            value.serialize(serializer)
+        }
+
+        pub fn deserialize<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<T, D::Error> {
+            T::deserialize(deserializer)
+        }
+    }
+}
+
+use bank::Account;
+
+#[derive(Serialize, Deserialize, Record)]
+#[record(key = "orderId")]
+struct Order {
+    total: u64,
+}
+
+const NUMBER: Field<Account, u64> = Field::of("number");
+
+fn edits() {
+    let account = Account::FIELDS;
+    // Each of these compiled, was `Ok`, and left an item that nobody could read:
+    let _ = account.balance.set("text");
+    let _ = account.balance.set(-1);
+    let _ = account.balance.raise_to("7");
+    let _ = account.owner.set(7);
+    let _ = account.balance.remove();
+    let _ = account.closed_at.remove();
+    let _ = account.balance.add(0.5, ..);
+    let _ = account.note.set(None);
+    let _ = account.limits.member("day").unwrap().set("much");
+    let _ = Edit::default().stamp(&account.owner, 7);
+    let _ = account.balance.add(1, ..).bands(&account.owner, &account.balance, [(0..=9, 1)]);
+    // Each of these compiled, and could never be applied:
+    let _ = account.owner.add(1, ..);
+    let _ = account.opened_at.add(1, ..);
+    let _ = account.tags.append(["a".to_owned()]);
+    let _ = account.balance.append([1]);
+    let _ = account.ballance.add(1, ..);
+    let _ = account.secret.set("other".to_owned());
+    let _ = account.owner.member("first");
+    let _ = account.balance.set(1).only_if(account.owner.is(7));
+    let _ = account.balance.set(1).only_if(account.balance.is_none());
+    let _ = account.balance.set(1).only_if(account.limits.member("day").unwrap().is_less_than(0.5));
+    let _ = NUMBER.set("text");
+}
+
+fn of_another_record(table: &Table<Account>, attempt: &mut Attempt, item: Item<Account>) {
+    // Each of these changed an attribute of the same name in another table:
+    let _ = table.edit("a-1", &Order::FIELDS.total.set(7));
+    let _ = attempt.edit(item, &Order::FIELDS.total.add(7, ..));
+    let _ = Account::FIELDS.balance.set(1).and(Order::FIELDS.total.set(7));
+    let _ = Account::FIELDS.balance.set(1).only_if(Order::FIELDS.total.is(7));
+}
+
+fn main() {}
