@@ -9,7 +9,7 @@ use aws_sdk_dynamodb::types::{AttributeValue, TransactWriteItem};
 use fastrand::Rng;
 use fencepost::lww::{self, LwwRecord, Registration};
 use fencepost::testing::{self, AsKind, LeaseTimes, LeaseWrite, RowWrite, Writer, lease_request, newest_request};
-use fencepost::{Attributes, Edit, Failure, Key, Record, Settings};
+use fencepost::{Attributes, Edit, Failure, FailureKind, Key, Record, Settings};
 use fencepost_core::{Base, Incarnation, ItemVersion, Line, Trace, WriteId};
 use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
@@ -191,7 +191,7 @@ async fn random_row(client: &Client, name: &str, chance: &mut Rng) -> [usize; 2]
         };
         let request = match writer.request(&real) {
             Ok(request) => request.expect("each of these has a request"),
-            Err(Failure::Fenced) => continue, // The row that was seen forbids it already.
+            Err(Failure { kind: FailureKind::Fenced, .. }) => continue, // The row that was seen forbids it already.
             Err(failure) => panic!("{failure}"),
         };
         let told = format!("row {name}, step {step}: {write:?} on {row:?}");

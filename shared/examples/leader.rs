@@ -14,7 +14,7 @@
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::lease::{LeaseHeld, LeaseTerms, Unfinished};
-use fencepost::{Error, Exists, Failure, FencingToken, Record, Rng, Source, Store, Table, UpdateError};
+use fencepost::{Error, Exists, Failure, FailureKind, FencingToken, Record, Rng, Source, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;
@@ -65,7 +65,8 @@ async fn main() -> Result<(), Source> {
         match turn.await {
             Ok(Turn::Over) => info!(name, "my turn is over, and the lease is given back"),
             Ok(Turn::Fenced) => warn!(name, "somebody else leads: what I wanted to write was refused, and I follow"),
-            Ok(Turn::Broken(failure)) | Err(Error::Failed(failure @ Failure::Rejected { .. })) => {
+            Ok(Turn::Broken(failure))
+            | Err(Error::Failed(failure @ Failure { kind: FailureKind::Rejected { .. }, .. })) => {
                 return Err(failure.into());
             }
             Err(Error::Refused(Unfinished::Held(LeaseHeld { holder, until }))) => {
@@ -93,7 +94,7 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
         sleep(STEP).await;
         match step(&progress, name).await {
             Ok(Progress { steps, .. }) => info!(name, token = token.number(), steps, "a step"),
-            Err(Failure::Fenced) => return Turn::Fenced,
+            Err(Failure { kind: FailureKind::Fenced, .. }) => return Turn::Fenced,
             // The outcome is unknown. The next step starts from the table. This one counts once or not at all.
             Err(failure) if failure.is_outcome_unknown() => warn!(name, %failure, "perhaps a step"),
             Err(failure) if failure.is_retryable() => warn!(name, %failure, "no step"),

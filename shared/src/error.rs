@@ -1,8 +1,9 @@
 //! Errors by outcome: the state of the data, and the remedy.
 
 use crate::throttling::{Throttled, ThrottlingLimit};
-use fencepost_core::Versioned;
+use fencepost_core::edit::brief;
 use fencepost_core::format::Unwritable;
+use fencepost_core::{Attributes, Versioned};
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
@@ -11,14 +12,44 @@ use thiserror::Error as ThisError;
 /// The cause below an error: an error of the SDK or a sentence of this crate.
 pub type Source = Box<dyn StdError + Send + Sync>;
 
-/// Why a call failed. Every variant except [`Failure::OutcomeUnknown`] proves that **nothing was applied**.
+/// A call failed. Every [kind](FailureKind) except [`FailureKind::OutcomeUnknown`] proves that **nothing was applied**.
 ///
-/// `Display` names the remedy, and what a client lacks or `DynamoDB` said of a request that it rejected. Walk [`source`](std::error::Error::source) for
-/// the whole chain. The causes may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing
-/// them.
+/// `Display` names the remedy, what a client lacks or `DynamoDB` said of a request that it rejected, and the
+/// [place](Place). Walk [`source`](std::error::Error::source) for the whole chain. The kinds may grow: ask
+/// [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing them.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Failure {
+    /// What failed.
+    pub kind: FailureKind,
+    /// The operation that failed, and its items. `None` where there is none, such as of a decision's own mistake.
+    pub place: Option<Box<Place>>,
+}
+
+/// The place of a failure: an operation, and the items that it was about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Place {
+    /// The method that was called, such as `edit`.
+    pub operation: &'static str,
+    /// The table and the key of each item. Only the first few items of a transaction are shown by `Display`.
+    pub items: Vec<PlacedItem>,
+}
+
+/// An item that an operation was about.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct PlacedItem {
+    /// The name of the table.
+    pub table: String,
+    /// The names and the values of the key, if the operation was about one item.
+    pub key: Attributes,
+}
+
+/// Why a call failed.
 #[derive(Debug, ThisError)]
 #[non_exhaustive]
-pub enum Failure {
+pub enum FailureKind {
     /// Conflicts used up the attempts or the time. Repeat the call, because it may win.
     #[error(
         "nothing was applied: {attempts} attempts lost to other writers, or time ran out; repeat the call, it may win"
@@ -111,23 +142,87 @@ pub enum Failure {
 }
 
 impl Failure {
+    /// A failure of this kind, without a place.
+    #[must_use]
+    pub fn of(kind: FailureKind) -> Self {
+        Failure { kind, place: None }
+    }
+
+    /// The same failure in this place, unless it has one that is nearer.
+    pub(crate) fn at(self, place: impl FnOnce() -> Place) -> Self {
+        Failure { place: self.place.or_else(|| Some(Box::new(place()))), ..self }
+    }
+
     /// Whether nothing was applied and the same call may succeed when it is made again.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self, Failure::Contention { .. } | Failure::Unavailable { .. })
+        matches!(self.kind, FailureKind::Contention { .. } | FailureKind::Unavailable { .. })
     }
 
     /// The limit that the call ran into, if it failed because `DynamoDB` throttled it.
     #[must_use]
     pub fn throttling_limit(&self) -> Option<ThrottlingLimit> {
-        let Failure::Unavailable { source } = self else { return None };
+        let FailureKind::Unavailable { source } = &self.kind else { return None };
         Throttled::of(&**source).map(|throttled| throttled.limit)
     }
 
-    /// Whether the change may have been applied, or may still be. [`Failure::OutcomeUnknown`] says what to do then.
+    /// Whether the change may have been applied, or may still be. [`FailureKind::OutcomeUnknown`] says what to do then.
     #[must_use]
     pub fn is_outcome_unknown(&self) -> bool {
-        matches!(self, Failure::OutcomeUnknown { .. })
+        matches!(self.kind, FailureKind::OutcomeUnknown { .. })
+    }
+}
+
+impl Place {
+    /// The operation on the items with these tables and keys.
+    pub(crate) fn of<'a>(
+        operation: &'static str,
+        items: impl IntoIterator<Item = (&'a String, &'a Attributes)>,
+    ) -> Self {
+        let item = |(table, key): (&String, &Attributes)| PlacedItem { table: table.clone(), key: key.clone() };
+        Place { operation, items: items.into_iter().map(item).collect() }
+    }
+}
+
+impl From<FailureKind> for Failure {
+    fn from(kind: FailureKind) -> Self {
+        Failure::of(kind)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.kind.fmt(f)?;
+        self.place.as_ref().map_or(Ok(()), |place| write!(f, " ({place})"))
+    }
+}
+
+impl StdError for Failure {
+    fn source(&self) -> Option<&(dyn StdError + 'static)> {
+        self.kind.source()
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN: usize = 3;
+        write!(f, "in {}", self.operation)?;
+        for (index, item) in self.items.iter().take(SHOWN).enumerate() {
+            write!(f, "{}{item}", if index == 0 { " of " } else { ", " })?;
+        }
+        if self.items.len() > SHOWN { write!(f, " and {} more", self.items.len() - SHOWN) } else { Ok(()) }
+    }
+}
+
+impl fmt::Display for PlacedItem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.table)?;
+        let mut parts: Vec<_> = self.key.iter().collect();
+        parts.sort_by_key(|(name, _)| *name);
+        for (name, value) in parts {
+            write!(f, ", {name} {}", brief(Some(value)))?;
+        }
+        Ok(())
     }
 }
 
@@ -275,10 +370,10 @@ impl<R> UpdateError<R> {
 impl From<Unwritable> for Failure {
     fn from(unwritable: Unwritable) -> Self {
         match unwritable {
-            Unwritable::Fenced => Failure::Fenced,
-            Unwritable::TooLarge { bytes, limit } => Failure::TooLarge { bytes, limit },
-            Unwritable::CorruptItem { reason } => Failure::CorruptItem { reason },
-            Unwritable::InvalidRecord { reason } => Failure::InvalidRecord { reason },
+            Unwritable::Fenced => Failure::of(FailureKind::Fenced),
+            Unwritable::TooLarge { bytes, limit } => Failure::of(FailureKind::TooLarge { bytes, limit }),
+            Unwritable::CorruptItem { reason } => Failure::of(FailureKind::CorruptItem { reason }),
+            Unwritable::InvalidRecord { reason } => Failure::of(FailureKind::InvalidRecord { reason }),
         }
     }
 }
@@ -299,8 +394,8 @@ impl<T, R: fmt::Debug> fmt::Debug for VersionError<T, R> {
 mod tests {
     use super::*;
     use crate::listing::InvalidCursor;
-    use crate::table::{Exists, NotEdited};
-    use fencepost_core::{Incarnation, ItemVersion, Version};
+    use crate::table::{Exists, NotEdited, NotEditedReason};
+    use fencepost_core::{AttributeValue, Incarnation, ItemVersion, Version};
 
     /// A value without `Debug` and without `Display`.
     struct Secret;
@@ -310,12 +405,16 @@ mod tests {
         Versioned { value: Secret, at: ItemVersion { version, incarnation: Incarnation::from_bytes([1; 8]) } }
     }
 
+    fn not_edited(reason: NotEditedReason) -> NotEdited<Secret> {
+        NotEdited { reason, clause: None, item: Box::new(current()) }
+    }
+
     #[test]
     fn every_error_converts_with_a_question_mark_whatever_the_value_is() {
         fn chained<E: StdError + Send + Sync + 'static>(error: E) -> Result<(), Source> {
             Err(error)?
         }
-        let failure = || Failure::Contention { attempts: 3 };
+        let failure = || Failure::of(FailureKind::Contention { attempts: 3 });
         let sentences = [
             chained(failure()),
             chained(Error::<&str>::Failed(failure())),
@@ -325,7 +424,7 @@ mod tests {
             chained(Error::Refused(Exists(Box::new(current())))),
             chained(Error::Refused(InvalidCursor)),
             chained(UpdateError::<&str>::NotFound),
-            chained(UpdateError::Refused(NotEdited::OutOfRange(Box::new(current())))),
+            chained(UpdateError::Refused(not_edited(NotEditedReason::OutOfRange))),
             chained(VersionError::<Secret>::NotFound),
             chained(VersionError::<Secret, &str>::Conflict(Box::new(current()))),
             chained(IdempotencyError::<&str>::KeyReused),
@@ -342,7 +441,7 @@ mod tests {
         let shown = [
             format!("{:?}", VersionError::<Secret>::Conflict(Box::new(current()))),
             format!("{:?}", Error::Refused(Exists(Box::new(current())))),
-            format!("{:?}", UpdateError::Refused(NotEdited::NotANumber(Box::new(current())))),
+            format!("{:?}", UpdateError::Refused(not_edited(NotEditedReason::NotANumber))),
         ];
         for shown in shown {
             assert!(shown.contains("Version(7)"), "{shown}");
@@ -353,13 +452,13 @@ mod tests {
     fn only_what_was_not_applied_for_now_is_retryable_and_only_a_lost_answer_is_unknown() {
         let source = || -> Source { "x".into() };
         for (failure, retryable, unknown) in [
-            (Failure::Contention { attempts: 1 }, true, false),
-            (Failure::Unavailable { source: source() }, true, false),
-            (Failure::OutcomeUnknown { source: source() }, false, true),
-            (Failure::Fenced, false, false),
-            (Failure::EditRefused { name: "x".to_owned(), reason: "x".to_owned() }, false, false),
-            (Failure::NotConfigured { source: source() }, false, false),
-            (Failure::Rejected { source: source() }, false, false),
+            (Failure::of(FailureKind::Contention { attempts: 1 }), true, false),
+            (Failure::of(FailureKind::Unavailable { source: source() }), true, false),
+            (Failure::of(FailureKind::OutcomeUnknown { source: source() }), false, true),
+            (Failure::of(FailureKind::Fenced), false, false),
+            (Failure::of(FailureKind::EditRefused { name: "x".to_owned(), reason: "x".to_owned() }), false, false),
+            (Failure::of(FailureKind::NotConfigured { source: source() }), false, false),
+            (Failure::of(FailureKind::Rejected { source: source() }), false, false),
         ] {
             let asked = [(failure.is_retryable(), failure.is_outcome_unknown()), {
                 let error = VersionError::<Secret>::Failed(failure);
@@ -372,13 +471,29 @@ mod tests {
     }
 
     #[test]
+    fn a_failure_names_its_operation_and_the_first_items_and_the_nearest_place_counts() {
+        let row = |key: &str| {
+            let key = [("id".to_owned(), AttributeValue::S(key.to_owned()))];
+            ("Accounts".to_owned(), Attributes::from(key))
+        };
+        let rows: Vec<_> = ["a", "b", "c", "d"].map(row).into();
+        let place = |count: usize| Place::of("transact", rows[..count].iter().map(|(table, key)| (table, key)));
+        let said = |count| Failure::of(FailureKind::Fenced).at(|| place(count)).at(|| place(1)).to_string();
+        assert!(said(1).ends_with("(in transact of Accounts, id \"a\")"), "{}", said(1));
+        assert!(said(4).ends_with("id \"c\" and 1 more)"), "{}", said(4));
+        assert!(said(0).ends_with("(in transact)"), "{}", said(0));
+    }
+
+    #[test]
     fn a_refusal_and_a_failure_become_an_error_of_the_caller() {
         let own = |reason: &str| -> Source { reason.into() };
         assert_eq!(Error::Refused("sold out").into_own(own).to_string(), "sold out");
-        assert!(Error::<&str>::Failed(Failure::Fenced).into_own(own).to_string().contains("lease"));
+        assert!(Error::<&str>::Failed(Failure::of(FailureKind::Fenced)).into_own(own).to_string().contains("lease"));
         let own = |reason: Option<&str>| -> Source { reason.unwrap_or("no item").into() };
         assert_eq!(UpdateError::NotFound.into_own(own).to_string(), "no item");
         assert_eq!(UpdateError::Refused("empty").into_own(own).to_string(), "empty");
-        assert!(UpdateError::<&str>::Failed(Failure::Fenced).into_own(own).to_string().contains("lease"));
+        assert!(
+            UpdateError::<&str>::Failed(Failure::of(FailureKind::Fenced)).into_own(own).to_string().contains("lease")
+        );
     }
 }

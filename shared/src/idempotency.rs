@@ -2,7 +2,7 @@
 //! no state "in progress", because a crash would leave that state wrong.
 
 use crate::call::Call;
-use crate::error::{Error, Failure, IdempotencyError, Source};
+use crate::error::{Error, Failure, FailureKind, IdempotencyError, Source};
 use crate::settings::Settings;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
@@ -53,7 +53,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 ///
 /// `A` is the answer that a repeat gets again. It can be any value that serde stores and reads back as an equal one, for
 /// a consumer of a queue as well as for an HTTP function. Another answer, such as `Some(None)`, is refused as
-/// [`Failure::InvalidRecord`] before anything is sent. The page of the [crate](crate) has an example.
+/// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord) before anything is sent. The page of the [crate](crate) has an example.
 pub struct Idempotency<A> {
     records: Table<IdempotencyRecord<A>>,
 }
@@ -127,7 +127,7 @@ impl<A: Serialize + DeserializeOwned + Clone + PartialEq> Idempotency<A> {
         };
         match self.records.store().in_call(call).transact_with_retry(reads, decide_once).await {
             Ok(answer) => Ok(answer),
-            Err(Error::Failed(failure @ Failure::EditRefused { .. })) => {
+            Err(Error::Failed(failure @ Failure { kind: FailureKind::EditRefused { .. }, .. })) => {
                 self.unless_answered(claim, failure.into(), call).await
             }
             Err(Error::Failed(failure)) => Err(failure.into()),
@@ -226,7 +226,9 @@ impl<A> IdempotencyRecord<A> {
         }
         match self.answer {
             Kept::Answer(answer) => Ok(Lookup::Replayed(answer)),
-            Kept::Unreadable(reason) => Err(Failure::CorruptItem { reason: format!("a stored answer: {reason}") }),
+            Kept::Unreadable(reason) => {
+                Err(Failure::of(FailureKind::CorruptItem { reason: format!("a stored answer: {reason}") }))
+            }
         }
     }
 }
@@ -387,6 +389,6 @@ mod tests {
         let expired = now + Duration::from_hours(25);
         assert_eq!(record.clone().answer_to("payload", expired).ok(), Some(Lookup::New));
         assert_eq!(record.clone().answer_to("another", now).ok(), Some(Lookup::KeyReused));
-        assert!(matches!(record.answer_to("payload", now), Err(Failure::CorruptItem { .. })));
+        assert!(matches!(record.answer_to("payload", now), Err(Failure { kind: FailureKind::CorruptItem { .. }, .. })));
     }
 }

@@ -116,7 +116,7 @@
 //! | the call ends with | the change was applied |
 //! |---|---|
 //! | `Ok` | exactly once; a decision that kept the item applied nothing |
-//! | [`Failure::OutcomeUnknown`], which says what to do then | at most once: it may have been, or may still be |
+//! | [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown), which says what to do then | at most once: it may have been, or may still be |
 //! | any other error | not at all, and it never will be |
 //!
 //! A second copy of a request, which the network delivers after the call, may still break the last line. `DESIGN.md` lists
@@ -275,7 +275,7 @@ pub use call::{Call, Tally};
 pub use clock::{Clock, Rng};
 pub use deadline::Deadline;
 pub use driver::send::{from_sdk, to_sdk};
-pub use error::{Error, Failure, IdempotencyError, Source, UpdateError, VersionError};
+pub use error::{Error, Failure, FailureKind, IdempotencyError, Place, PlacedItem, Source, UpdateError, VersionError};
 pub use fencepost_core::{
     AttributeValue, Attributes, Bounds, Diff, Incarnation, InvalidValue, ItemVersion, Names, Number, RetryPolicy,
     Version, Versioned,

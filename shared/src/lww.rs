@@ -12,7 +12,7 @@ use crate::call::Call;
 use crate::driver::attempt::{Attempt, Done, refusing_row};
 use crate::driver::read_one;
 use crate::driver::send::{Address, Requests};
-use crate::error::{Failure, Source};
+use crate::error::{Failure, FailureKind, Source};
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
 use fencepost_core::AttributeValue;
@@ -167,8 +167,8 @@ impl<T: LwwRecord> LwwTable<T> {
     /// Reads the registered instance, strongly consistent. Returns `None` if the key has no row or a tombstone.
     ///
     /// # Errors
-    /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
-    /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
+    /// [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): the table did not answer before the deadline; call again later.
+    /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): repair the row. [`FailureKind::Rejected`](crate::FailureKind::Rejected): correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<T>, Failure> {
         let key = Table::<T>::key_attributes(&key.into())?;
         let address = Address { table: self.table.raw.name.clone(), key };
@@ -179,25 +179,29 @@ impl<T: LwwRecord> LwwTable<T> {
     /// Registers the instance with one write, unless a newer one is registered, or it or a newer one was deleted.
     ///
     /// # Errors
-    /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: register the instance again, at any time. For all
+    /// [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown) and [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): register the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn register(&self, key: impl Into<Key>, instance: &T) -> Result<Registration<T>, Failure> {
-        let key = &key.into();
-        let key = Table::<T>::key_attributes(key)?;
+        let key = Table::<T>::key_attributes(&key.into())?;
+        let registered = self.register_at(&key, instance).await;
+        registered.map_err(|failure| failure.at(|| self.table.place("register", Some(&key))))
+    }
+
+    async fn register_at(&self, key: &Attributes, instance: &T) -> Result<Registration<T>, Failure> {
         let mut item = Table::<T>::encode(instance)?;
         let order_key = order_key_of::<T>(&item).filter(|order_key| order_key.name.is_some()).ok_or_else(|| {
             let reason = format!("an instance has a whole number {} and a text {}", T::ORDERED_BY, T::NAMED_BY);
-            Failure::InvalidRecord { reason }
+            Failure::of(FailureKind::InvalidRecord { reason })
         })?;
-        item.extend(key);
+        item.extend(key.clone());
         check_size(size_of_item(&T::SETTINGS.0.names, &item), 0)?;
-        match self.put(condition::put_if_newer(ordering::<T>(), item)).await? {
+        match self.put("register", key, condition::put_if_newer(ordering::<T>(), item)).await? {
             Put::Applied(_) => Ok(Registration::New),
             Put::Refused(stored, pending) => {
                 // A copy of this registration may still be on its way. TTL may remove the tombstone first, and then the
                 // copy finds the key free.
                 if let Some(source) = pending.filter(|_| is_soon(stored.purge_at, self.table.sender().clock.now())) {
-                    return Err(Failure::OutcomeUnknown { source });
+                    return Err(Failure::of(FailureKind::OutcomeUnknown { source }));
                 }
                 // The value of another instance decides nothing, so it need not decode.
                 let live = if stored.order_key == order_key { stored.live? } else { None };
@@ -211,13 +215,22 @@ impl<T: LwwRecord> LwwTable<T> {
     /// A deleted instance cannot come back while the tombstone is kept.
     ///
     /// # Errors
-    /// [`Failure::OutcomeUnknown`] and [`Failure::Unavailable`]: delete the instance again, at any time. For all
+    /// [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown) and [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): delete the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn delete(&self, key: impl Into<Key>, order_key: &OrderKey) -> Result<Deletion, Failure> {
         let key = &key.into();
+        let deleted = self.delete_at(key, order_key).await;
+        deleted
+            .map_err(|failure| failure.at(|| self.table.place("delete", Table::<T>::key_attributes(key).ok().as_ref())))
+    }
+
+    async fn delete_at(&self, key: &Key, order_key: &OrderKey) -> Result<Deletion, Failure> {
         let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.raw.tombstone_retention);
         let tombstone = tombstone::<T>(key, order_key, purge_at)?;
-        match self.put(condition::put_unless_newer(ordering::<T>(), tombstone)).await? {
+        match self
+            .put("delete", &Table::<T>::key_attributes(key)?, condition::put_unless_newer(ordering::<T>(), tombstone))
+            .await?
+        {
             Put::Applied(replaced) => {
                 let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::SETTINGS.0.names.purge_at));
                 Ok(if was_live { Deletion::Deleted } else { Deletion::AlreadyGone })
@@ -226,10 +239,10 @@ impl<T: LwwRecord> LwwTable<T> {
         }
     }
 
-    async fn put(&self, write: ConditionalWrite) -> Result<Put<T>, Failure> {
+    async fn put(&self, operation: &'static str, key: &Attributes, write: ConditionalWrite) -> Result<Put<T>, Failure> {
         let (sender, call) = (self.table.sender(), self.table.call());
-        let address = Address { table: self.table.raw.name.clone(), key: Attributes::new() };
-        let mut attempt = Attempt::of_one(address, Table::<T>::LAYOUT, Requests::PUTS, sender, &call);
+        let address = Address { table: self.table.raw.name.clone(), key: key.clone() };
+        let mut attempt = Attempt::of_one(operation, address, Table::<T>::LAYOUT, Requests::PUTS, sender, &call);
         let refused = match attempt.repeated(sender, &call, &write, Stored::read).await? {
             Done::Applied(applied) => return Ok(Put::Applied(applied.shown)),
             Done::Answered(refused) => refused,
@@ -314,5 +327,5 @@ fn order_key_of<T: LwwRecord>(attributes: &Attributes) -> Option<OrderKey> {
 }
 
 fn corrupt(reason: &str) -> Failure {
-    Failure::CorruptItem { reason: reason.to_owned() }
+    Failure::of(FailureKind::CorruptItem { reason: reason.to_owned() })
 }

@@ -9,7 +9,8 @@ use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::testing::edit_or_update;
 use fencepost::{
-    Error, Exists, Failure, NotEdited, NotEditedReason, Reads, Store, Table, UpdateError, Version, VersionError,
+    Error, Exists, Failure, FailureKind, NotEdited, NotEditedReason, Reads, Store, Table, UpdateError, Version,
+    VersionError,
 };
 use serde_json::json;
 
@@ -161,7 +162,7 @@ async fn a_fenced_change_adopts_a_row_and_leaves_its_token_which_refuses_lower_o
     rest["_fence"] = number(9);
     assert_eq!(row(&engine), adopted(&engine, Some(7), rest));
     let lower = update(&table.fenced_by(&leases.token("k", 8)), 7).await.expect_err("a lower token");
-    assert!(matches!(lower, UpdateError::Failed(Failure::Fenced)), "{lower:?}");
+    assert!(matches!(lower, UpdateError::Failed(Failure { kind: FailureKind::Fenced, .. })), "{lower:?}");
 }
 
 #[tokio::test]

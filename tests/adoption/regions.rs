@@ -4,7 +4,7 @@
 use super::world::{Account, KEY, Regional, TABLE, account, accounts, deposit, key};
 use crate::harness::engine::Engine;
 use fencepost::http::{ChangeRequest, IfMatch, Items, Problem};
-use fencepost::{Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Table};
+use fencepost::{Error, Failure, FailureKind, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Table};
 
 const SENTENCE: &str = "account is in a table with multi-Region strong consistency, which has no transactions: change its \
                         items one by one";
@@ -26,7 +26,9 @@ async fn a_transaction_and_an_idempotency_key_are_refused_with_a_sentence_before
         Ok::<_, Error>(())
     });
     let refused = refused.await.expect_err("no transactions");
-    let Error::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
+    let Error::Failed(Failure { kind: FailureKind::InvalidTransaction { reason }, .. }) = refused else {
+        panic!("{refused:?}")
+    };
     assert_eq!(reason, SENTENCE);
 
     let records: Idempotency<i64> = table.store().idempotency("Records");
@@ -37,7 +39,9 @@ async fn a_transaction_and_an_idempotency_key_are_refused_with_a_sentence_before
         Ok::<_, Error>(1)
     });
     let refused = refused.await.expect_err("no transactions");
-    let IdempotencyError::Failed(Failure::InvalidTransaction { reason }) = refused else { panic!("{refused:?}") };
+    let IdempotencyError::Failed(Failure { kind: FailureKind::InvalidTransaction { reason }, .. }) = refused else {
+        panic!("{refused:?}")
+    };
     assert!(reason.ends_with("which has no transactions: change its items one by one"), "{reason}");
 
     let items = Items::with_idempotency(table.clone(), table.store().idempotency("Records"));

@@ -9,7 +9,7 @@ use crate::harness::functions::{DEVICES, Devices, Functions};
 use crate::harness::off::{BOUND, OffClock};
 use crate::harness::world::World;
 use fencepost::maintenance::Task;
-use fencepost::{Error, Failure, Record, Settings, Table};
+use fencepost::{Error, Failure, FailureKind, Record, Settings, Table};
 use fencepost_test::Dynamo;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ async fn play(ends_after: u64) -> (Verdict, bool) {
     let time = service.clone();
     let items: Table<Item> = store(&wire.client(), move || by_clock(time(), ahead()), || 7).table(TABLE);
     let told = match items.create("i-1", &Item { count: 1 }).await {
-        Err(Error::Failed(Failure::OutcomeUnknown { .. })) => Verdict::Unknown,
+        Err(Error::Failed(Failure { kind: FailureKind::OutcomeUnknown { .. }, .. })) => Verdict::Unknown,
         Err(Error::Failed(_)) => Verdict::NotApplied,
         other => panic!("no such thing happens here: {other:?}"),
     };

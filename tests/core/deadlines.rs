@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::SharedHttpClient;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_smithy_types::retry::RetrySpec;
-use fencepost::{Call, Deadline, Error, Failure, RetryPolicy, Store, Table};
+use fencepost::{Call, Deadline, Error, Failure, FailureKind, RetryPolicy, Store, Table};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::{Duration, SystemTime};
@@ -22,7 +22,7 @@ async fn each_operation_has_the_time_limit_of_its_store_and_those_of_a_call_have
         for took in &mut took {
             let began = Instant::now();
             let failure = table.get("a-1").await.expect_err("no answer");
-            assert!(matches!(failure, Failure::Unavailable { .. }), "{failure:?}");
+            assert!(matches!(failure.kind, FailureKind::Unavailable { .. }), "{failure:?}");
             *took = began.elapsed();
         }
         took
@@ -64,7 +64,10 @@ async fn the_sdks_own_retries_are_switched_off_whatever_client_is_given() {
         let table: Table<Account> = Store::new(&Client::from_conf(retrying)).table(TABLE);
         let call = Call::new(Deadline::within(ALLOWED));
         let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("no answer");
-        assert!(matches!(created, Error::Failed(Failure::OutcomeUnknown { .. })), "{created:?}");
+        assert!(
+            matches!(created, Error::Failed(Failure { kind: FailureKind::OutcomeUnknown { .. }, .. })),
+            "{created:?}"
+        );
         assert_eq!(sent.load(Relaxed), call.tally().lost_answers, "every request was seen by the one owner of retries");
     }
 }
@@ -85,7 +88,7 @@ async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_l
     let engine = engine();
     let table = store(&engine.client(), asleep_after(LOOKS_UNTIL_A_SEND_IS_DUE), || 7).table(TABLE);
     let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
-    assert!(matches!(created, Error::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert!(matches!(created, Error::Failed(Failure { kind: FailureKind::Unavailable { .. }, .. })), "{created:?}");
     assert_eq!(engine.take_counts(), (0, 0), "nothing was sent");
 }
 
@@ -100,7 +103,7 @@ pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpCli
     let table: Table<Account> = asleep.with_policy(policy).table(TABLE);
     let call = Call::new(Deadline::within(long * 5));
     let created = table.in_call(&call).create("a-1", &Account { balance: 1 }).await.expect_err("unreachable");
-    assert!(matches!(created, Error::Failed(Failure::Unavailable { .. })), "{created:?}");
+    assert!(matches!(created, Error::Failed(Failure { kind: FailureKind::Unavailable { .. }, .. })), "{created:?}");
     assert_eq!(call.tally().lost_answers, 0, "nothing left, so no answer was lost");
 }
 

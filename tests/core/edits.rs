@@ -4,7 +4,7 @@ use super::accounts::{Account, call};
 use super::add::{Shelf, TABLE, change_shelf, row};
 use crate::harness::engine::Engine;
 use fencepost::field::Field;
-use fencepost::{Attempt, Edit, Error, Failure, Item, Reads, Record, RetryPolicy, Settings, Store};
+use fencepost::{Attempt, Edit, Error, Failure, FailureKind, Item, Reads, Record, RetryPolicy, Settings, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -65,7 +65,9 @@ async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_t
             Ok(attempt.edit(shelf, &edit.clone().stamp(&note, decided.get()))?)
         };
         let refused = edit_with_receipt((&store, is_read), stamped).await;
-        let Err(Error::Failed(Failure::EditRefused { name, .. })) = refused else { panic!("{edit:?}: {refused:?}") };
+        let Err(Error::Failed(Failure { kind: FailureKind::EditRefused { name, .. }, .. })) = refused else {
+            panic!("{edit:?}: {refused:?}")
+        };
         assert_eq!((name.as_str(), row(&engine)), ("shelf", before));
         assert_eq!(engine.row("Receipts", "accountId", "r-1"), Value::Null);
         engine.take_counts()
@@ -79,7 +81,7 @@ async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_t
     change_shelf(&engine, "SET #p = :p", &json!({":p": {"N": "4102444800"}}));
     engine.take_log();
     let gone = edit_with_receipt::<Shelf>((&store, true), |attempt, shelf| Ok(attempt.edit(shelf, &take(1))?)).await;
-    assert!(matches!(gone, Err(Error::Failed(Failure::EditRefused { .. }))), "{gone:?}");
+    assert!(matches!(gone, Err(Error::Failed(Failure { kind: FailureKind::EditRefused { .. }, .. }))), "{gone:?}");
     assert_eq!(engine.take_counts(), (1, 0), "a tombstone");
 }
 
@@ -87,7 +89,7 @@ async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_t
 async fn a_decision_may_answer_a_refused_edit_by_a_refusal_or_by_another_edit() {
     let (engine, store) = with_receipts().await;
     let refuse = |attempt: &mut Attempt, shelf: Item<Shelf>| match attempt.edit(shelf, &take(60)) {
-        Err(Failure::EditRefused { .. }) => Err(Error::Refused("it is sold out")),
+        Err(Failure { kind: FailureKind::EditRefused { .. }, .. }) => Err(Error::Refused("it is sold out")),
         edited => Ok(edited?),
     };
     let refused = edit_with_receipt((&store, true), refuse).await;
@@ -124,7 +126,10 @@ async fn a_decision_that_edits_otherwise_after_each_refusal_ends_as_refused_and_
         let call = call();
         let store = store.clone().with_policy(policy).in_call(&call);
         let refused = edit_with_receipt((&store, true), always_more).await;
-        assert!(matches!(refused, Err(Error::Failed(Failure::EditRefused { .. }))), "{refused:?}");
+        assert!(
+            matches!(refused, Err(Error::Failed(Failure { kind: FailureKind::EditRefused { .. }, .. }))),
+            "{refused:?}"
+        );
         let (reads, writes) = engine.take_counts();
         assert_eq!(writes, attempts);
         assert!(

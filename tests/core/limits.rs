@@ -5,8 +5,8 @@ use fencepost::field::Field;
 use fencepost::lease::LeaseTerms;
 use fencepost::lww::{LwwRecord, OrderKey};
 use fencepost::{
-    Attempt, Error, Failure, FencingToken, Incarnation, Item, ItemVersion, Key, Reads, Record, RetryPolicy, Store,
-    Table, Version,
+    Attempt, Error, Failure, FailureKind, FencingToken, Incarnation, Item, ItemVersion, Key, Reads, Record,
+    RetryPolicy, Store, Table, Version,
 };
 use serde::{Deserialize, Serialize};
 use std::convert::Infallible;
@@ -69,7 +69,7 @@ async fn a_transaction_whose_items_will_have_more_than_4_mb_is_not_sent() {
         Ok::<_, Error>(())
     };
     match table.store().transact_with_retry(reads, decide).await {
-        Err(Error::Failed(Failure::TooLarge { bytes, .. })) => {
+        Err(Error::Failed(Failure { kind: FailureKind::TooLarge { bytes, .. }, .. })) => {
             assert!((11 * 390_000..11 * 390_200).contains(&bytes), "{bytes}");
         }
         other => panic!("{other:?}"),
@@ -96,7 +96,7 @@ async fn too_many_steps_and_those_that_do_not_fit_are_not_sent() {
     ];
     for (named, notes, steps) in rows {
         let failure = refused(notes, steps).await;
-        let is_named = matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains(named));
+        let is_named = matches!(&failure, Failure { kind: FailureKind::InvalidTransaction { reason }, .. } if reason.contains(named));
         assert!(is_named, "{named}: {failure}");
     }
 }
@@ -115,7 +115,10 @@ async fn tables_of_two_stores_are_not_changed_in_one_transaction() {
         put.await
     };
     let refused = put(&one, &other).await.expect_err("two stores");
-    assert!(matches!(refused, Error::Failed(Failure::InvalidTransaction { .. })), "{refused:?}");
+    assert!(
+        matches!(refused, Error::Failed(Failure { kind: FailureKind::InvalidTransaction { .. }, .. })),
+        "{refused:?}"
+    );
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");
     // A copy under another policy still has the client.
     put(&one.with_policy(RetryPolicy::default()), &one).await.expect("one store");
@@ -139,7 +142,10 @@ async fn an_edit_in_a_transaction_keeps_an_item_that_was_read_within_396_kb() {
         table.store().transact_with_retry(reads, decide).await
     };
     let refused = edited(405_504).await;
-    assert!(matches!(refused, Err(Error::Failed(Failure::TooLarge { limit: 405_504, .. }))), "{refused:?}");
+    assert!(
+        matches!(refused, Err(Error::Failed(Failure { kind: FailureKind::TooLarge { limit: 405_504, .. }, .. }))),
+        "{refused:?}"
+    );
     assert_eq!(engine.take_counts(), (1, 0), "nothing was written");
     edited(405_000).await.expect("it fits");
     let wrote = engine.take_log().into_iter().find(|asked| !is_read(&asked.operation)).expect("a write").body;
@@ -240,7 +246,7 @@ async fn a_handle_of_other_reads_reads_and_writes_nothing() {
             Ok::<_, Error>(())
         });
         let Error::Failed(failure) = refused.await.expect_err("a foreign handle");
-        let is_named = matches!(&failure, Failure::InvalidTransaction { reason } if reason.contains("other Reads"));
+        let is_named = matches!(&failure, Failure { kind: FailureKind::InvalidTransaction { reason }, .. } if reason.contains("other Reads"));
         assert!(is_named, "{place}: {failure}");
     }
     assert!(engine.take_log().iter().all(|asked| is_read(&asked.operation)), "nothing was written");

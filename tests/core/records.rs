@@ -3,7 +3,7 @@
 
 use super::accounts::{Account, TABLE};
 use crate::harness::engine::Engine;
-use fencepost::{Failure, Key, Record, Settings, Store, Table, UpdateError};
+use fencepost::{Failure, FailureKind, Key, Record, Settings, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::convert::Infallible;
@@ -100,11 +100,13 @@ async fn a_key_that_does_not_fit_its_table_is_refused_before_anything_is_sent() 
     let (engine, readings) = readings();
     let decide = |reading: &Reading| Ok::<_, Infallible>(Some(reading.clone()));
     let refused = readings.update_with_retry("roof", decide).await.expect_err("half a key");
-    assert!(matches!(&refused, UpdateError::Failed(Failure::InvalidRecord { reason }) if reason.contains("at")));
+    assert!(
+        matches!(&refused, UpdateError::Failed(Failure { kind: FailureKind::InvalidRecord { reason }, .. }) if reason.contains("at"))
+    );
     let refused = readings.get_many([Key::from(("roof", 1)), "roof".into()]).await.expect_err("half a key");
-    assert!(matches!(refused, Failure::InvalidRecord { .. }), "{refused:?}");
+    assert!(matches!(refused.kind, FailureKind::InvalidRecord { .. }), "{refused:?}");
     let accounts: Table<Account> = readings.store().table(TABLE);
     let refused = accounts.get(("a", "b")).await.expect_err("a part too many");
-    assert!(matches!(refused, Failure::InvalidRecord { .. }));
+    assert!(matches!(refused.kind, FailureKind::InvalidRecord { .. }));
     assert_eq!(engine.take_counts(), (0, 0));
 }

@@ -6,7 +6,7 @@ use super::accounts::{Account, TABLE, call, chance, rival, set_balance};
 use crate::harness::clients::{client_whose, client_whose_first_write, error, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Error, Failure, Reads, Record, Settings, Store, Table};
+use fencepost::{Call, Error, Failure, FailureKind, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::cell::Cell;
@@ -137,7 +137,7 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
     add(&new).await.expect("no token is higher");
     engine.take_log();
     let fenced = add(&old).await;
-    assert!(matches!(fenced, Err(Error::Failed(Failure::Fenced))), "{fenced:?}");
+    assert!(matches!(fenced, Err(Error::Failed(Failure { kind: FailureKind::Fenced, .. }))), "{fenced:?}");
     assert_eq!((balances(&engine), operations(&engine)), ([51, 50], vec!["BatchGetItem".to_owned()]));
 }
 
@@ -192,7 +192,7 @@ async fn a_change_that_is_throttled_after_a_refused_edit_burns_the_edit_and_was_
         Ok::<_, Error>(())
     });
     let failed = taken.await.expect_err("it is throttled");
-    assert!(matches!(failed, Error::Failed(Failure::Unavailable { .. })), "{failed:?}");
+    assert!(matches!(failed, Error::Failed(Failure { kind: FailureKind::Unavailable { .. }, .. })), "{failed:?}");
     assert_eq!((balances(&engine), call.tally().lost_answers), ([50, 50], 0));
     assert_eq!(operations(&engine).iter().filter(|operation| *operation == "UpdateItem").count(), 1, "the burn");
 }

@@ -7,7 +7,7 @@ use crate::harness::events::{Event, load};
 use crate::harness::functions::{DEVICES, environment_of};
 use crate::harness::world::context;
 use fencepost::testing::{Reporter, answer_request};
-use fencepost::{Call, Deadline, Error, Failure, Key, Reads, Store, Table, ThrottlingLimit};
+use fencepost::{Call, Deadline, Error, Failure, FailureKind, Key, Reads, Store, Table, ThrottlingLimit};
 use fencepost_test::{Capacity, Changes, Dynamo, Fault, Network, Rates, Request, Seam};
 use functions::device_state;
 use functions::function::Event as Start;
@@ -102,12 +102,12 @@ async fn writes(db: Dynamo, table: Table<Account>, changes: Arc<Changes>, time: 
                 seen.applied += 1;
                 changes.acknowledged("a-1", 1);
             }
-            Some(Failure::OutcomeUnknown { .. }) => {
+            Some(Failure { kind: FailureKind::OutcomeUnknown { .. }, .. }) => {
                 seen.unknown += 1;
                 changes.unknown("a-1", 1);
             }
-            Some(Failure::Unavailable { .. }) => seen.unavailable += 1,
-            Some(Failure::Contention { .. }) => seen.contention += 1,
+            Some(Failure { kind: FailureKind::Unavailable { .. }, .. }) => seen.unavailable += 1,
+            Some(Failure { kind: FailureKind::Contention { .. }, .. }) => seen.contention += 1,
             Some(failure) => panic!("{failure}"),
         }
         sleep(Duration::from_millis(200 + db.network().below(800))).await;

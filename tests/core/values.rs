@@ -6,8 +6,8 @@ use fencepost::AttributeValue::{self, M, N};
 use fencepost::field::Field;
 use fencepost::lww::{Deletion, LwwRecord, OrderKey};
 use fencepost::{
-    Attributes, Error, Failure, IdempotencyClaim, IdempotencyError, Key, Reads, Record, Source, Store, Table,
-    UpdateError,
+    Attributes, Error, Failure, FailureKind, IdempotencyClaim, IdempotencyError, Key, Reads, Record, Source, Store,
+    Table, UpdateError,
 };
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -24,7 +24,7 @@ fn table<T: Record>() -> (Engine, Table<T>) {
 
 #[track_caller]
 fn reason_of(failure: &Failure) -> &str {
-    let Failure::InvalidRecord { reason } = failure else { panic!("{failure:?}") };
+    let Failure { kind: FailureKind::InvalidRecord { reason }, .. } = failure else { panic!("{failure:?}") };
     reason
 }
 

@@ -7,7 +7,7 @@ use crate::harness::engine::{Engine, embedded_with_indexed_tables, with_indexed_
 use crate::harness::faults::{Applied, Broken, take_lost_answers};
 use crate::harness::seeds::{self, Broke};
 use crate::harness::total::Total;
-use fencepost::Failure;
+use fencepost::{Failure, FailureKind};
 use judges::linearizable;
 use std::any::type_name;
 use std::ops::Range;
@@ -168,11 +168,11 @@ pub fn contradiction(
 /// Whether a failure says that nothing was applied. Otherwise the outcome is unknown.
 pub fn says_not_applied(failure: &Failure) -> bool {
     match failure {
-        Failure::Contention { .. }
-        | Failure::Unavailable { .. }
-        | Failure::Rejected { .. }
-        | Failure::EditRefused { .. } => true,
-        Failure::OutcomeUnknown { .. } => false,
+        Failure { kind: FailureKind::Contention { .. }, .. }
+        | Failure { kind: FailureKind::Unavailable { .. }, .. }
+        | Failure { kind: FailureKind::Rejected { .. }, .. }
+        | Failure { kind: FailureKind::EditRefused { .. }, .. } => true,
+        Failure { kind: FailureKind::OutcomeUnknown { .. }, .. } => false,
         _ => panic!("no such thing happens here: {failure}"),
     }
 }

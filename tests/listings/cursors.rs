@@ -2,7 +2,7 @@
 
 use super::messages::{ByAuthor, Message, all_numbers, engine, fill, key, message, table};
 use crate::harness::clients::{client_whose, error};
-use fencepost::{Error, Failure, Query, Record, Store, Table};
+use fencepost::{Error, Failure, FailureKind, Query, Record, Store, Table};
 
 /// The cursor of the first page.
 async fn cursor_of<T: Record>(query: Query<T>) -> String {
@@ -42,7 +42,10 @@ async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
         let client = client_whose(&engine, move |_, _, _, _| error(400, code));
         let table: Table<Message> = Store::new(&client).table(super::messages::TABLE);
         let answer = table.query("a").after(cursor).pages().next_page().await;
-        assert!(matches!(answer, Err(Error::Failed(Failure::Rejected { .. }))), "{code}: {answer:?}");
+        assert!(
+            matches!(answer, Err(Error::Failed(Failure { kind: FailureKind::Rejected { .. }, .. }))),
+            "{code}: {answer:?}"
+        );
     }
 }
 

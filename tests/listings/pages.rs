@@ -7,7 +7,7 @@ use super::messages::{
 use crate::harness::clients::client_whose;
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Deadline, Error, Failure, Key, Sort, Store, Table};
+use fencepost::{Call, Deadline, Error, Failure, FailureKind, Key, Sort, Store, Table};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -90,7 +90,7 @@ async fn a_row_that_cannot_be_read_is_named_and_is_not_taken_for_the_end() {
     assert_eq!(numbers(&pages.next_page().await.expect("an answer").expect("a page")), [1]);
     for _ in 0..2 {
         let failed = pages.next_page().await.expect_err("it is damaged");
-        let named = matches!(&failed, Error::Failed(Failure::CorruptItem { reason }) if reason.contains("attic"));
+        let named = matches!(&failed, Error::Failed(Failure { kind: FailureKind::CorruptItem { reason }, .. }) if reason.contains("attic"));
         assert!(named, "{failed}");
     }
 }
@@ -228,7 +228,7 @@ async fn a_key_that_is_left_out_is_asked_for_again_and_no_item_is_lost_or_double
     assert!(began.elapsed() > Duration::ZERO, "there was a pause before each repeat");
     let call = Call::new(Deadline::within(Duration::from_millis(60)));
     let failed = table.in_call(&call).get_many(&keys).await.expect_err("no time for all");
-    assert!(matches!(failed, Failure::Unavailable { .. }), "{failed:?}");
+    assert!(matches!(failed.kind, FailureKind::Unavailable { .. }), "{failed:?}");
 }
 
 #[tokio::test]
@@ -238,7 +238,9 @@ async fn bounds_that_no_key_is_within_are_refused_before_anything_is_sent() {
     engine.take_log();
     for sort in [Sort::between(2, 1), Sort::between(1, "2"), Sort::starts_with(1)] {
         let refused = all(table.query("attic").sort(sort.clone())).await.expect_err("no key is within it");
-        let Error::Failed(Failure::InvalidRecord { reason }) = &refused else { panic!("{sort:?}: {refused:?}") };
+        let Error::Failed(Failure { kind: FailureKind::InvalidRecord { reason }, .. }) = &refused else {
+            panic!("{sort:?}: {refused:?}")
+        };
         assert!(reason.contains("the bound of "), "{reason}");
     }
     assert_eq!(engine.take_log().len(), 0);

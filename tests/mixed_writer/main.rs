@@ -19,7 +19,7 @@ use aws_smithy_types::body::SdkBody;
 use fastrand::Rng;
 use fencepost::field::Field;
 use fencepost::lambda::{client_from_env, https_client};
-use fencepost::{Failure, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
+use fencepost::{Failure, FailureKind, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -95,7 +95,7 @@ impl Outcomes {
 
 /// A failure that carries the text of an unexpected error: a program with only increments cannot be refused.
 fn unexpected(error: impl fmt::Debug) -> Failure {
-    Failure::InvalidRecord { reason: format!("{error:?}") }
+    Failure::of(FailureKind::InvalidRecord { reason: format!("{error:?}") })
 }
 
 async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {

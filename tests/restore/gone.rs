@@ -3,7 +3,7 @@
 
 use crate::harness::engine::{Engine, failure_of, store};
 use crate::harness::restore::rows;
-use fencepost::{Failure, Key, Record, Store, Table};
+use fencepost::{Failure, FailureKind, Key, Record, Store, Table};
 use fencepost_test::{Changes, Dynamo, Rates};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -84,12 +84,12 @@ async fn counts(db: Dynamo, name: Arc<Mutex<&'static str>>, changes: Arc<Changes
                 told.applied += 1;
                 changes.acknowledged(COUNTER, 1);
             }
-            Some(Failure::OutcomeUnknown { .. }) => {
+            Some(Failure { kind: FailureKind::OutcomeUnknown { .. }, .. }) => {
                 told.unknown += 1;
                 changes.unknown(COUNTER, 1);
             }
-            Some(Failure::Rejected { .. }) => told.gone += 1,
-            Some(Failure::Unavailable { .. } | Failure::Contention { .. }) => {}
+            Some(Failure { kind: FailureKind::Rejected { .. }, .. }) => told.gone += 1,
+            Some(Failure { kind: FailureKind::Unavailable { .. } | FailureKind::Contention { .. }, .. }) => {}
             Some(failure) => panic!("{failure}"),
         }
         sleep(Duration::from_millis(db.network().below(400))).await;
@@ -145,7 +145,7 @@ async fn a_table_that_is_gone_is_said_to_be_at_once_and_its_items_are_never_said
     let at = table.create(&key, &Counter { count: 1 }).await.expect("a free key").at;
     let had = delete(db.engine(), FIRST);
     let begun = Instant::now();
-    let is_gone = |failure: Failure| matches!(failure, Failure::Rejected { .. });
+    let is_gone = |failure: Failure| matches!(failure.kind, FailureKind::Rejected { .. });
     assert!(is_gone(table.get(&key).await.expect_err("it is gone")));
     let many = table.get_many(&[key.clone(), Key::from("c-2")]).await;
     assert!(is_gone(many.expect_err("it is gone")));

@@ -6,7 +6,7 @@ use crate::harness::functions::{CHILDREN, LEASES, Leasing};
 use crate::harness::restore::{Moment, SentWrites};
 use crate::harness::world::World;
 use fencepost::lease::LeaseTerms;
-use fencepost::{Failure, Record, Table, UpdateError};
+use fencepost::{Failure, FailureKind, Record, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
@@ -125,7 +125,7 @@ async fn an_item_that_only_remembers_tokens_refuses_old_ones_from_the_first_writ
     let moment = Moment::of(&engine);
     let (b, c) = (leader("b").await, leader("c").await);
     report(&table.fenced_by(&c), "c").await.expect("applied");
-    let is_fenced = |result| matches!(result, Err(UpdateError::Failed(Failure::Fenced)));
+    let is_fenced = |result| matches!(result, Err(UpdateError::Failed(Failure { kind: FailureKind::Fenced, .. })));
     assert!(is_fenced(report(&table.fenced_by(&b), "b").await));
     moment.restore_all(&engine);
     moment.follow_runbook(&engine).await;

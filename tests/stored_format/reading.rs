@@ -9,7 +9,7 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::is_read;
 use crate::harness::events::load;
 use aws_sdk_dynamodb::Client;
-use fencepost::{Failure, UpdateError};
+use fencepost::{Failure, FailureKind, UpdateError};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -198,7 +198,7 @@ async fn leases(morning: &mut Morning) {
     for id in ["guarded", "done"] {
         let key = id;
         let late = morning.scene.tasks(token - 1).update_with_retry(key, next).await;
-        assert!(matches!(late, Err(UpdateError::Failed(Failure::Fenced))), "an old leader");
+        assert!(matches!(late, Err(UpdateError::Failed(Failure { kind: FailureKind::Fenced, .. }))), "an old leader");
         let task = morning.scene.tasks(token).update_with_retry(key, next).await.expect("the leader");
         assert_eq!(task.value.step, 2);
         assert_eq!(morning.changed_once("Tasks", id)["_fence"]["N"], token.to_string());

@@ -10,7 +10,7 @@ use crate::mapping::{MAPPINGS_TABLE, Mapping};
 use fencepost::http::{Ip, Problem};
 use fencepost::lambda::{Done, Outcome};
 use fencepost::lww::{Deletion, LwwTable};
-use fencepost::{Call, Failure, Source, Store};
+use fencepost::{Call, Failure, FailureKind, Source, Store};
 use futures_util::stream::{StreamExt, iter};
 use std::collections::{BTreeMap, BTreeSet};
 use task::{Task, newest_of_each, parse_task};
@@ -70,7 +70,10 @@ pub async fn handle(app: &App, bodies: &[&str], call: &Call) -> Vec<Outcome> {
             Some(Ok(deletion)) => Ok(Done { key: ip.to_string(), outcome: deletion.word() }),
             Some(Err(failure)) => Err(failure.into()),
             None if done.contains(&ip) => Ok(Done { key: ip.to_string(), outcome: "folded" }),
-            None => Err(Failure::OutcomeUnknown { source: "the newest task of its address failed".into() }.into()),
+            None => {
+                Err(Failure::of(FailureKind::OutcomeUnknown { source: "the newest task of its address failed".into() })
+                    .into())
+            }
         }
     };
     parsed.into_iter().enumerate().map(outcome).collect()

@@ -13,7 +13,7 @@ use axum::Router;
 use child::{CHILD, Child, child_id, same_spec};
 use fencepost::http::{Items, Problem, Request, Resource, Response};
 use fencepost::lease::Leases;
-use fencepost::{Call, Error, Exists, Failure, FencingToken, Reads, Source, Store, Table, Versioned};
+use fencepost::{Call, Error, Exists, Failure, FailureKind, FencingToken, Reads, Source, Store, Table, Versioned};
 use requests::{Held, WANTED, parse_uid, parse_wanted};
 
 /// The function.
@@ -161,9 +161,9 @@ async fn create_under(
     match ensured.await.map_err(Failure::from) {
         // The child and the lease are not looked at in one moment. The child may exist by now. It then answers before
         // the fence does.
-        Err(Failure::Fenced) => {
+        Err(Failure { kind: FailureKind::Fenced, .. }) => {
             let there = app.children.table().in_call(call).get(id).await?;
-            there.map(Ensured::Existing).ok_or(Failure::Fenced)
+            there.map(Ensured::Existing).ok_or(Failure::of(FailureKind::Fenced))
         }
         ensured => ensured,
     }

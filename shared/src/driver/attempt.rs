@@ -5,7 +5,7 @@ use super::row_cache::{RowCache, heap_of_attributes};
 use super::rows::{Contest, Known, KnownRow, Sending, WriteStep};
 use super::send::{Address, Requests, Sender};
 use crate::call::Call;
-use crate::error::{Failure, Source};
+use crate::error::{Failure, FailureKind, Place, Source};
 use fencepost_core::condition::ConditionalWrite;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
@@ -37,6 +37,8 @@ pub struct Attempt {
     /// The [`Reads`](crate::Reads) whose handles it takes. `None` if it is no transaction.
     pub(crate) reads: Option<u64>,
     requests: Requests,
+    /// The method that was called.
+    operation: &'static str,
 }
 
 /// An attempt that was not applied.
@@ -53,8 +55,10 @@ pub(crate) type RefusedBy<T> = Option<Result<(Option<T>, Option<Source>), Failur
 pub(crate) fn refusing_row<T>(refused: (Option<T>, Option<Source>)) -> Result<(T, Option<Source>), Failure> {
     match refused {
         (Some(row), pending) => Ok((row, pending)),
-        (None, Some(source)) => Err(Failure::OutcomeUnknown { source }),
-        (None, None) => Err(Failure::CorruptItem { reason: "a write was refused where no row is".to_owned() }),
+        (None, Some(source)) => Err(Failure::of(FailureKind::OutcomeUnknown { source })),
+        (None, None) => {
+            Err(Failure::of(FailureKind::CorruptItem { reason: "a write was refused where no row is".to_owned() }))
+        }
     }
 }
 
@@ -113,7 +117,7 @@ impl Then {
 
 impl Attempt {
     /// A change of these rows. All its sends have one window.
-    fn new(rows: Vec<KnownRow>, requests: Requests, sender: &Sender, call: &Call) -> Self {
+    fn new(operation: &'static str, rows: Vec<KnownRow>, requests: Requests, sender: &Sender, call: &Call) -> Self {
         let relies_on_token = rows.iter().any(|row| row.layout.demands_values());
         let terms = Terms { policy: sender.policy, relies_on_token };
         let now = sender.now(call.deadline());
@@ -128,23 +132,30 @@ impl Attempt {
             last: None,
             reads: None,
             requests,
+            operation,
         }
     }
 
     /// A change of rows that are read and written together.
-    pub(crate) fn of_many(rows: Vec<KnownRow>, sender: &Sender, call: &Call) -> Self {
-        Attempt::new(rows, Requests::ROWS, sender, call)
+    pub(crate) fn of_many(operation: &'static str, rows: Vec<KnownRow>, sender: &Sender, call: &Call) -> Self {
+        Attempt::new(operation, rows, Requests::ROWS, sender, call)
     }
 
     /// A change of one row of which nothing is known yet, sent as a write of its own.
     pub(crate) fn of_one(
+        operation: &'static str,
         address: Address,
         layout: &'static Layout,
         requests: Requests,
         sender: &Sender,
         call: &Call,
     ) -> Self {
-        Attempt::new(vec![KnownRow::new(String::new(), address, layout)], requests, sender, call)
+        Attempt::new(operation, vec![KnownRow::new(String::new(), address, layout)], requests, sender, call)
+    }
+
+    /// The operation, with the rows that it is about.
+    pub(crate) fn place(&self) -> Place {
+        Place::of(self.operation, self.rows.iter().map(|row| row.address.parts()))
     }
 
     /// Whether it is read and sent as a transaction.
@@ -182,7 +193,7 @@ impl Attempt {
         let Known::Stored(item) = &self.rows[0].known else { return None };
         Some(match (item.as_ref().map(read).transpose(), pending) {
             (Ok(read), pending) => Ok((read, pending)),
-            (Err(_), Some(source)) => Err(Failure::OutcomeUnknown { source }),
+            (Err(_), Some(source)) => Err(Failure::of(FailureKind::OutcomeUnknown { source })),
             (Err(failure), None) => Err(failure.into()),
         })
     }
@@ -227,10 +238,11 @@ impl Attempt {
                         continue;
                     }
                 }
-                Then::Failed(failure) => return Err(self.give_up(&mut driver, failure).await),
+                Then::Failed(failure) => return Err(self.give_up(&mut driver, failure).await.at(|| self.place())),
                 Then::Applied { id, at, shown } => {
                     let answer = answers.into_iter().find_map(|(of, answer)| (of == id).then_some(answer));
-                    let answer = answer.ok_or_else(|| Failure::OutcomeUnknown { source: NO_ANSWER.into() })?;
+                    let unknown = || Failure::of(FailureKind::OutcomeUnknown { source: NO_ANSWER.into() });
+                    let answer = answer.ok_or_else(|| unknown().at(|| self.place()))?;
                     return Ok(Done::Applied(Applied { answer, at, shown }));
                 }
             }
@@ -416,15 +428,17 @@ const NO_ANSWER: &str = "an earlier attempt was applied";
 /// Whether a failure is the same with open attempts. Only a lost lease proves that none of them was applied, because none is
 /// applied without it. A refused edit is told like the refusal of a decision, also after open attempts.
 fn is_told_anyway(failure: &Failure) -> bool {
-    matches!(failure, Failure::OutcomeUnknown { .. } | Failure::Fenced | Failure::EditRefused { .. })
+    matches!(failure.kind, FailureKind::OutcomeUnknown { .. } | FailureKind::Fenced | FailureKind::EditRefused { .. })
 }
 
 /// The failure at the end of a change with open attempts: one of them may have been applied since its refusal.
 fn while_open(failure: Failure) -> Failure {
     match failure {
         failure if is_told_anyway(&failure) => failure,
-        Failure::Unavailable { source } | Failure::Rejected { source } => Failure::OutcomeUnknown { source },
-        other => Failure::OutcomeUnknown { source: other.into() },
+        Failure { kind: FailureKind::Unavailable { source } | FailureKind::Rejected { source }, .. } => {
+            Failure::of(FailureKind::OutcomeUnknown { source })
+        }
+        other => Failure::of(FailureKind::OutcomeUnknown { source: other.into() }),
     }
 }
 
@@ -434,8 +448,8 @@ mod tests {
 
     #[test]
     fn a_failure_while_an_attempt_is_open_is_unknown_unless_the_lease_is_lost() {
-        let too_large = while_open(Failure::TooLarge { bytes: 2, limit: 1 });
-        assert!(matches!(too_large, Failure::OutcomeUnknown { .. }), "{too_large:?}");
-        assert!(matches!(while_open(Failure::Fenced), Failure::Fenced));
+        let too_large = while_open(Failure::of(FailureKind::TooLarge { bytes: 2, limit: 1 }));
+        assert!(matches!(too_large.kind, FailureKind::OutcomeUnknown { .. }), "{too_large:?}");
+        assert!(matches!(while_open(Failure::of(FailureKind::Fenced)), Failure { kind: FailureKind::Fenced, .. }));
     }
 }

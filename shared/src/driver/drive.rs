@@ -9,7 +9,7 @@ use super::send::{
     name, send_span,
 };
 use crate::call::Call;
-use crate::error::{Failure, Source};
+use crate::error::{Failure, FailureKind, Place, Source};
 use crate::rejection::NotConfigured;
 use fencepost_core::condition;
 use fencepost_core::format::item::Attributes;
@@ -310,14 +310,14 @@ impl<'a> Driver<'a> {
     /// The failure that is told for this fault.
     pub(super) fn failure(&mut self, fault: Fault) -> Failure {
         match fault {
-            Fault::Contention { attempts } => Failure::Contention { attempts },
-            Fault::Unavailable(cause) => Failure::Unavailable { source: self.source(cause) },
+            Fault::Contention { attempts } => Failure::of(FailureKind::Contention { attempts }),
+            Fault::Unavailable(cause) => Failure::of(FailureKind::Unavailable { source: self.source(cause) }),
             Fault::Rejected(by) => match self.source(Cause::Send(by)) {
-                source if source.is::<NotConfigured>() => Failure::NotConfigured { source },
-                source => Failure::Rejected { source },
+                source if source.is::<NotConfigured>() => Failure::of(FailureKind::NotConfigured { source }),
+                source => Failure::of(FailureKind::Rejected { source }),
             },
-            Fault::VersionWentDown => Failure::CorruptItem { reason: VERSION_WENT_DOWN.to_owned() },
-            Fault::Unknown(cause) => Failure::OutcomeUnknown { source: self.source(cause) },
+            Fault::VersionWentDown => Failure::of(FailureKind::CorruptItem { reason: VERSION_WENT_DOWN.to_owned() }),
+            Fault::Unknown(cause) => Failure::of(FailureKind::OutcomeUnknown { source: self.source(cause) }),
         }
     }
 
@@ -328,7 +328,7 @@ impl<'a> Driver<'a> {
                 None => "the answer was lost".into(),
             },
             Cause::Said(said) => said.into(),
-            Cause::Contention { attempts } => Failure::Contention { attempts }.into(),
+            Cause::Contention { attempts } => Failure::of(FailureKind::Contention { attempts }).into(),
             Cause::VersionWentDown => VERSION_WENT_DOWN.into(),
         }
     }
@@ -356,7 +356,9 @@ async fn read_all<'a: 'w, 'w>(driver: &mut Driver<'a>, rows: Vec<usize>, work: W
 /// Reads one row, strongly consistent, until it is answered or time is up.
 pub(crate) async fn read_one(sender: &Sender, call: &Call, row: Address) -> Result<Option<Attributes>, Failure> {
     let mut driver = Driver::new(sender, call, Requests { write: None, ..Requests::ROW });
-    read_all(&mut driver, vec![0], Work::Addresses(&[row])).await?;
+    let rows = [row];
+    let read = read_all(&mut driver, vec![0], Work::Addresses(&rows)).await;
+    read.map_err(|failure| failure.at(|| Place::of("get", rows.iter().map(Address::parts))))?;
     Ok(driver.shown.pop().and_then(|(_, item)| item))
 }
 
@@ -368,7 +370,8 @@ pub(crate) async fn read_rows(
     rows: &[Address],
 ) -> Result<Vec<Option<Attributes>>, Failure> {
     let mut driver = Driver::new(sender, call, Requests { write: None, ..Requests::ROWS });
-    read_all(&mut driver, (0..rows.len()).collect(), Work::Addresses(rows)).await?;
+    let read = read_all(&mut driver, (0..rows.len()).collect(), Work::Addresses(rows)).await;
+    read.map_err(|failure| failure.at(|| Place::of("get_many", rows.iter().map(Address::parts))))?;
     let mut found = vec![None; rows.len()];
     for (row, item) in driver.shown {
         found[row] = item;

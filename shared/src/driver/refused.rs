@@ -4,7 +4,7 @@ use super::attempt::Attempt;
 use super::drive::Driver;
 use super::rows::{Contest, Known, Sending};
 use super::send::Reason;
-use crate::error::Failure;
+use crate::error::{Failure, FailureKind};
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
 use fencepost_core::{Base, Role};
@@ -38,7 +38,9 @@ impl Attempt {
                     let layout = self.rows[step.row].layout;
                     let known = match readable(layout, item, unseen) {
                         // The decision says what follows: the key is taken at least.
-                        Err(Failure::CorruptItem { reason }) if !self.is_transaction() => Known::Damaged(reason),
+                        Err(Failure { kind: FailureKind::CorruptItem { reason }, .. }) if !self.is_transaction() => {
+                            Known::Damaged(reason)
+                        }
                         known => known?,
                     };
                     let now_at = known.row().map(|row| row.at.version);
@@ -96,6 +98,7 @@ impl Attempt {
 
 /// A row in a refusal. If it is unreadable and `unseen` rows may show an earlier attempt, nothing is proved.
 fn readable(layout: &Layout, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
-    Known::of(layout, item)
-        .map_err(|failure| if unseen.is_empty() { failure } else { Failure::OutcomeUnknown { source: failure.into() } })
+    Known::of(layout, item).map_err(|failure| {
+        if unseen.is_empty() { failure } else { Failure::of(FailureKind::OutcomeUnknown { source: failure.into() }) }
+    })
 }

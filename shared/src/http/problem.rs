@@ -4,7 +4,7 @@
 
 use super::response::{Headers, Response};
 use super::validator::Validator;
-use crate::error::{Error, Failure, IdempotencyError, Source};
+use crate::error::{Error, Failure, FailureKind, IdempotencyError, Source};
 use crate::json::Invalid;
 use crate::listing::InvalidCursor;
 use serde::Serialize;
@@ -306,37 +306,39 @@ impl From<Error<InvalidCursor>> for Problem {
 impl From<Failure> for Problem {
     fn from(failure: Failure) -> Self {
         let mut problem = match &failure {
-            Failure::Contention { .. } => Self::new(
+            Failure { kind: FailureKind::Contention { .. }, .. } => Self::new(
                 UNAVAILABLE,
                 "contention",
                 "too many others change this item at once; nothing was applied, the same request may succeed",
             )
             .retry_after(Duration::from_secs(1)),
-            Failure::Unavailable { .. } => Self::new(
+            Failure { kind: FailureKind::Unavailable { .. }, .. } => Self::new(
                 UNAVAILABLE,
                 "unavailable",
                 "the table could not be asked in time; nothing was applied, the same request may succeed",
             )
             .retry_after(Duration::from_secs(1)),
-            Failure::OutcomeUnknown { .. } => Self::new(
+            Failure { kind: FailureKind::OutcomeUnknown { .. }, .. } => Self::new(
                 OUTCOME_UNKNOWN,
                 "outcome_unknown",
                 "the change was sent, but whether it was applied could not be proved; repeat it only if that is safe, \
                  otherwise wait 15 minutes and then read the item, because a late copy may be applied until then",
             ),
-            Failure::Fenced => Self::refused("fenced", "the lease is not held any more; nothing was applied"),
-            Failure::EditRefused { .. } => Self::refused(
+            Failure { kind: FailureKind::Fenced, .. } => {
+                Self::refused("fenced", "the lease is not held any more; nothing was applied")
+            }
+            Failure { kind: FailureKind::EditRefused { .. }, .. } => Self::refused(
                 "edit_refused",
                 "an item is not there, or is not as this change demands; nothing was applied",
             ),
-            Failure::TooLarge { bytes, limit } => {
+            Failure { kind: FailureKind::TooLarge { bytes, limit }, .. } => {
                 Self::too_large(format!("the item would take {bytes} bytes of at most {limit}; nothing was written"))
             }
-            Failure::CorruptItem { .. }
-            | Failure::InvalidRecord { .. }
-            | Failure::InvalidTransaction { .. }
-            | Failure::NotConfigured { .. }
-            | Failure::Rejected { .. } => {
+            Failure { kind: FailureKind::CorruptItem { .. }, .. }
+            | Failure { kind: FailureKind::InvalidRecord { .. }, .. }
+            | Failure { kind: FailureKind::InvalidTransaction { .. }, .. }
+            | Failure { kind: FailureKind::NotConfigured { .. }, .. }
+            | Failure { kind: FailureKind::Rejected { .. }, .. } => {
                 Self::new(INTERNAL, "internal", "the request could not be answered; nothing was applied")
             }
         };
@@ -357,16 +359,20 @@ mod tests {
     fn every_failure_has_its_status_and_says_nothing_of_the_inside() {
         let secret = || -> Source { "arn:aws:secret".into() };
         for (failure, expected, code) in [
-            (Failure::Contention { attempts: 3 }, 503, "contention"),
-            (Failure::Unavailable { source: secret() }, 503, "unavailable"),
-            (Failure::OutcomeUnknown { source: secret() }, 504, "outcome_unknown"),
-            (Failure::Fenced, 409, "fenced"),
-            (Failure::EditRefused { name: "secret".to_owned(), reason: "secret".to_owned() }, 409, "edit_refused"),
-            (Failure::TooLarge { bytes: 500_000, limit: 409_600 }, 413, "too_large"),
-            (Failure::CorruptItem { reason: "arn:aws:secret".to_owned() }, 500, "internal"),
-            (Failure::InvalidRecord { reason: "arn:aws:secret".to_owned() }, 500, "internal"),
-            (Failure::NotConfigured { source: secret() }, 500, "internal"),
-            (Failure::Rejected { source: secret() }, 500, "internal"),
+            (Failure::of(FailureKind::Contention { attempts: 3 }), 503, "contention"),
+            (Failure::of(FailureKind::Unavailable { source: secret() }), 503, "unavailable"),
+            (Failure::of(FailureKind::OutcomeUnknown { source: secret() }), 504, "outcome_unknown"),
+            (Failure::of(FailureKind::Fenced), 409, "fenced"),
+            (
+                Failure::of(FailureKind::EditRefused { name: "secret".to_owned(), reason: "secret".to_owned() }),
+                409,
+                "edit_refused",
+            ),
+            (Failure::of(FailureKind::TooLarge { bytes: 500_000, limit: 409_600 }), 413, "too_large"),
+            (Failure::of(FailureKind::CorruptItem { reason: "arn:aws:secret".to_owned() }), 500, "internal"),
+            (Failure::of(FailureKind::InvalidRecord { reason: "arn:aws:secret".to_owned() }), 500, "internal"),
+            (Failure::of(FailureKind::NotConfigured { source: secret() }), 500, "internal"),
+            (Failure::of(FailureKind::Rejected { source: secret() }), 500, "internal"),
         ] {
             let response = Problem::from(failure).into_response();
             assert_eq!((response.status(), response.outcome()), (expected, code));
@@ -377,20 +383,21 @@ mod tests {
 
     #[test]
     fn what_is_unknown_of_a_keyed_change_is_found_out_by_repeating_it() {
-        let unknown = Problem::from_keyed(Failure::OutcomeUnknown { source: "lost".into() }).into_response();
+        let unknown =
+            Problem::from_keyed(Failure::of(FailureKind::OutcomeUnknown { source: "lost".into() })).into_response();
         assert_eq!((unknown.status(), unknown.outcome()), (504, "outcome_unknown"));
         assert!(unknown.body().is_some_and(|body| body.contains("with the same Idempotency-Key")));
-        let contention = Problem::from_keyed(Failure::Contention { attempts: 3 }).into_response();
+        let contention = Problem::from_keyed(Failure::of(FailureKind::Contention { attempts: 3 })).into_response();
         assert_eq!((contention.status(), contention.outcome()), (503, "contention"));
         assert!(contention.body().is_some_and(|body| body.contains("this request applied nothing")));
     }
 
     #[test]
     fn what_is_unknown_of_a_repeatable_change_is_found_out_by_repeating_it() {
-        let unknown = Problem::from_repeatable(Failure::OutcomeUnknown { source: "lost".into() });
+        let unknown = Problem::from_repeatable(Failure::of(FailureKind::OutcomeUnknown { source: "lost".into() }));
         assert_eq!(unknown.code(), "outcome_unknown");
         assert!(unknown.detail().contains("repeat the request"));
-        let contention = Problem::from_repeatable(Failure::Contention { attempts: 3 });
+        let contention = Problem::from_repeatable(Failure::of(FailureKind::Contention { attempts: 3 }));
         assert!(contention.detail().contains("nothing was applied"));
     }
 

@@ -110,7 +110,7 @@ pub(super) fn chain(problem: &Problem) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::Failure;
+    use crate::error::{Failure, FailureKind};
     use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
     use aws_sdk_dynamodb::types::error::ResourceNotFoundException;
 
@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn the_log_has_the_whole_chain_of_a_fault() {
-        let problem = Problem::from(Failure::Unavailable { source: "no route".into() });
+        let problem = Problem::from(Failure::of(FailureKind::Unavailable { source: "no route".into() }));
         assert!(chain(&problem).ends_with("repeat the call later: no route"), "{}", chain(&problem));
         let exception = ResourceNotFoundException::builder().message("no such table").build();
         let error = UpdateItemError::ResourceNotFoundException(exception);
-        let said = chain(&Problem::from(Failure::Rejected { source: error.into() }));
+        let said = chain(&Problem::from(Failure::of(FailureKind::Rejected { source: error.into() })));
         assert_eq!(said.matches("no such table").count(), 1, "{said}");
     }
 }

@@ -7,7 +7,7 @@ use super::env::first_set;
 use super::logs::{Severity, level, millis};
 use crate::call::Tally;
 use crate::clock::Clock;
-use crate::error::{Failure, Source};
+use crate::error::{Failure, FailureKind, Source};
 use crate::http::Problem;
 use crate::timestamp::Timestamp;
 use serde_json::{Map, Value, json};
@@ -85,7 +85,7 @@ impl Outcomes {
             self.faults += 1;
         }
         let failure = problem.and_then(Problem::source).and_then(|source| source.downcast_ref());
-        if let Some(Failure::CorruptItem { .. }) = failure {
+        if let Some(Failure { kind: FailureKind::CorruptItem { .. }, .. }) = failure {
             self.corrupt_items += 1;
         }
     }
@@ -280,13 +280,16 @@ mod tests {
         let none = Outcomes::default();
         assert_eq!(counted("superseded", None), Outcomes { superseded: 1, ..none });
         assert_eq!(counted("superseded", Some(Problem::refused("superseded", ""))), Outcomes { superseded: 1, ..none });
-        assert_eq!(counted("fenced", Some(Problem::from(Failure::Fenced))), Outcomes { fenced: 1, ..none });
+        assert_eq!(
+            counted("fenced", Some(Problem::from(Failure::of(FailureKind::Fenced)))),
+            Outcomes { fenced: 1, ..none }
+        );
         let failed = |problem: &Problem| {
             let mut outcomes = none;
             outcomes.count_failed(problem);
             outcomes
         };
-        let corrupt = Problem::from(Failure::CorruptItem { reason: "x".to_owned() });
+        let corrupt = Problem::from(Failure::of(FailureKind::CorruptItem { reason: "x".to_owned() }));
         assert_eq!(failed(&corrupt), Outcomes { faults: 1, corrupt_items: 1, ..none });
         assert_eq!(failed(&Problem::invalid("", "missing_field", "")), Outcomes { faults: 1, ..none });
     }

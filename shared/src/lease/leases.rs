@@ -8,7 +8,7 @@ use crate::driver::attempt::{Attempt, Done, refusing_row};
 use crate::driver::read_one;
 use crate::driver::rows::LEASES;
 use crate::driver::send::{Address, Requests, Sender};
-use crate::error::{Error, Failure, IdempotencyError, Source};
+use crate::error::{Error, Failure, FailureKind, IdempotencyError, Source};
 use crate::fencing_token::FencingToken;
 use crate::idempotency::IdempotencyClaim;
 use crate::store::Store;
@@ -113,7 +113,7 @@ impl Leases {
     ///
     /// # Errors
     /// [`Error::Refused`]: another holder has the lease; the reason says who and until when. [`Error::Failed`]: see
-    /// [`Failure`]. After [`Failure::OutcomeUnknown`], the lease may stay taken until the requested time is over.
+    /// [`Failure`]. After [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown), the lease may stay taken until the requested time is over.
     pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
         match self.acquire_by((&id, true), key, holder, terms, &self.store.call()).await {
@@ -164,12 +164,12 @@ impl Leases {
         let until = DualClockDeadline::within(terms.length(), now);
         let times = LeaseTimes::at(now, terms.length(), self.clock_skew);
         let write = condition::acquire(key, holder, (id, once), times, Self::purge_at(now));
-        let mut attempt = self.change(key, call);
+        let mut attempt = self.change("acquire", key, call);
         let (stored, pending) = match attempt.repeated(self.sender(), call, &write, lease::read).await? {
             // A lease without a row is free. So it cannot refuse.
-            Done::Answered(refused) => refusing_row(refused)?,
+            Done::Answered(refused) => refusing_row(refused).map_err(|failure| failure.at(|| attempt.place()))?,
             Done::Applied(applied) => {
-                return Ok(Acquired::New(self.lease(key, read_returned(applied.shown)?, until)));
+                return Ok(Acquired::New(self.lease(key, read_returned(&attempt, applied.shown)?, until)));
             }
         };
         match judge_acquire(&stored, id, times.expires_at, pending.is_some()) {
@@ -181,15 +181,15 @@ impl Leases {
             AfterAcquire::Held => Err(Error::Refused(stored)),
             AfterAcquire::Released => {
                 let source = pending.unwrap_or_else(|| "it was acquired, and released since".into());
-                Err(Failure::OutcomeUnknown { source }.into())
+                Err(Failure::of(FailureKind::OutcomeUnknown { source }).at(|| attempt.place()).into())
             }
         }
     }
 
     /// A change of the lease with this key.
-    pub(super) fn change(&self, key: &str, call: &Call) -> Attempt {
+    pub(super) fn change(&self, operation: &'static str, key: &str, call: &Call) -> Attempt {
         let address = Address { table: self.name.clone(), key: condition::lease_key(key) };
-        Attempt::of_one(address, &LEASES, Requests::UPDATES, self.sender(), call)
+        Attempt::of_one(operation, address, &LEASES, Requests::UPDATES, self.sender(), call)
     }
 
     pub(super) fn new_acquire_id(&self) -> Vec<u8> {
@@ -238,8 +238,8 @@ impl fmt::Debug for Leases {
     }
 }
 
-pub(super) fn read_returned(row: Option<Attributes>) -> Result<StoredLease, Failure> {
-    let unsaid = |source: Source| Failure::OutcomeUnknown { source };
+pub(super) fn read_returned(attempt: &Attempt, row: Option<Attributes>) -> Result<StoredLease, Failure> {
+    let unsaid = |source: Source| Failure::of(FailureKind::OutcomeUnknown { source }).at(|| attempt.place());
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;
     lease::read(&row).map_err(|failure| unsaid(Failure::from(failure).into()))
 }
@@ -249,5 +249,5 @@ fn key_of(key: &str) -> Result<Attributes, Failure> {
 }
 
 pub(super) fn corrupt(reason: &str) -> Failure {
-    Failure::CorruptItem { reason: reason.to_owned() }
+    Failure::of(FailureKind::CorruptItem { reason: reason.to_owned() })
 }

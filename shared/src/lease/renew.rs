@@ -7,7 +7,7 @@ use crate::call::Call;
 use crate::deadline::DualClockDeadline;
 use crate::driver::attempt::{Applied, Done, Next};
 use crate::driver::rows::Sending;
-use crate::error::{Error, Failure, Source};
+use crate::error::{Error, Failure, FailureKind, Source};
 use crate::fencing_token::FencingToken;
 use fencepost_core::condition::{self, LeaseTimes};
 use fencepost_core::lease::{self, StoredLease, judge_renewal};
@@ -63,7 +63,7 @@ impl Leases {
         conflict: impl Fn(&StoredLease) -> Option<R>,
         call: &Call,
     ) -> Result<Lease, Error<R>> {
-        let mut attempt = self.change(&token.key, call);
+        let mut attempt = self.change("renew", &token.key, call);
         // An earlier renewal of this call. It may have been applied before another renewal followed it.
         let mut earlier: Option<Source> = None;
         let mut last = None;
@@ -83,7 +83,7 @@ impl Leases {
                 };
                 if let Some(conflict) = conflict(&stored) {
                     return match pending {
-                        Some(source) => Err(Failure::OutcomeUnknown { source }),
+                        Some(source) => Err(Failure::of(FailureKind::OutcomeUnknown { source })),
                         None => Ok(Next::Answer(Err(Error::Refused(conflict)))),
                     };
                 }
@@ -102,7 +102,7 @@ impl Leases {
         });
         let (stored, until) = match done.await {
             Ok(Done::Answered(told)) => told?,
-            Ok(Done::Applied(Applied { answer: until, shown, .. })) => (read_returned(shown)?, until),
+            Ok(Done::Applied(Applied { answer: until, shown, .. })) => (read_returned(&attempt, shown)?, until),
             Err(failure) => return Err(unless_unknown(failure, earlier).into()),
         };
         Ok(self.lease(&token.key, stored, until))
@@ -130,16 +130,15 @@ impl Leases {
     pub async fn release_at(&self, token: &FencingToken, at: Option<u64>) -> Result<(), Error<NotHeldAt>> {
         let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
         let call = self.store().call();
-        let mut attempt = self.change(&token.key, &call);
+        let mut attempt = self.change("release", &token.key, &call);
         let done = attempt.repeated(self.sender(), &call, &write, lease::read);
         let Done::Answered((stored, pending)) = done.await? else { return Ok(()) };
+        let unknown = |source| Failure::of(FailureKind::OutcomeUnknown { source }).at(|| attempt.place());
         match (under(token, stored), pending) {
             // The release may have been applied before another holder acquired the lease.
-            (Err(LeaseLost::Fenced), Some(source)) => Err(Failure::OutcomeUnknown { source }.into()),
+            (Err(LeaseLost::Fenced), Some(source)) => Err(unknown(source).into()),
             // A copy of this release may still be applied, when the lease has been renewed `at` times.
-            (Ok(stored), Some(source)) if at.is_some_and(|at| stored.renewals < at) => {
-                Err(Failure::OutcomeUnknown { source }.into())
-            }
+            (Ok(stored), Some(source)) if at.is_some_and(|at| stored.renewals < at) => Err(unknown(source).into()),
             (Err(lost), _) => Err(refused_as(lost)),
             (Ok(stored), _) => Err(Error::Refused(NotHeldAt::Conflict(stored))),
         }
@@ -158,7 +157,7 @@ fn refused_as<R: From<LeaseLost>>(lost: LeaseLost) -> Error<R> {
 /// The failure. If an earlier send may have been applied, the outcome is unknown instead.
 fn unless_unknown(failure: Failure, earlier: Option<Source>) -> Failure {
     match earlier {
-        Some(source) => Failure::OutcomeUnknown { source },
+        Some(source) => Failure { kind: FailureKind::OutcomeUnknown { source }, ..failure },
         None => failure,
     }
 }

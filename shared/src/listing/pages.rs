@@ -4,7 +4,7 @@ use super::cursor::{Cursor, InvalidCursor};
 use super::query::Query;
 use crate::driver::read_page;
 use crate::driver::send::{PageRequest, ReadRows, is_malformed_query};
-use crate::error::{Error, Failure};
+use crate::error::{Error, Failure, FailureKind, Place};
 use crate::table::{Key, Record, Table};
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
@@ -93,7 +93,7 @@ impl<T: Record> Pages<T> {
     ///
     /// # Errors
     /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that cannot be read
-    /// is [`Failure::CorruptItem`] with its key: repair it. The next call asks again.
+    /// is [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem) with its key: repair it. The next call asks again.
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>, Error<InvalidCursor>> {
         let query = &self.query;
         let call = &query.store.call();
@@ -127,13 +127,15 @@ impl<T: Record> Pages<T> {
                 read_page(sender, call, &|leave| Box::pin(sender.query(&request, leave))).await.map_err(|failure| {
                     match failure {
                         // The digest is right, but the parts do not fit the key: the cursor is made up.
-                        Failure::Rejected { source } if begins_by_cursor && is_malformed_query(&source) => {
+                        Failure { kind: FailureKind::Rejected { source }, .. }
+                            if begins_by_cursor && is_malformed_query(&source) =>
+                        {
                             Error::Refused(InvalidCursor)
                         }
-                        failure => failure.into(),
+                        failure => failure.at(|| query.place()).into(),
                     }
                 })?;
-            request.after = query.take(rows, &mut items)?;
+            request.after = query.take(rows, &mut items).map_err(|failure| failure.at(|| query.place()))?;
             if query.limit.is_none_or(|limit| items.len() >= usize::from(limit)) || request.after.is_none() {
                 break;
             }
@@ -188,6 +190,11 @@ impl<T> fmt::Debug for PageStream<T> {
 }
 
 impl<T: Record> Query<T> {
+    fn place(&self) -> Place {
+        let key = [(self.partition_key.to_owned(), self.partition.clone())].into();
+        Place::of("next_page", [(&self.table, &key)])
+    }
+
     /// Takes items until the limit is reached. Returns the key after which the next page begins, if there is more.
     fn take(&self, (rows, last): ReadRows, items: &mut Vec<Listed<T>>) -> Result<Option<Attributes>, Failure> {
         let limit = self.limit.map_or(usize::MAX, usize::from);
@@ -245,5 +252,7 @@ fn part<T: Record>(layout: &Layout, attributes: &Attributes) -> Result<Option<(T
 }
 
 fn without_key(name: &str) -> Failure {
-    Failure::CorruptItem { reason: format!("a row of the query has no {name}, which is a part of its key") }
+    Failure::of(FailureKind::CorruptItem {
+        reason: format!("a row of the query has no {name}, which is a part of its key"),
+    })
 }

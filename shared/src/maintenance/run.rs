@@ -5,7 +5,7 @@ use super::write::{Found, Task, Written};
 use crate::call::Call;
 use crate::deadline::Deadline;
 use crate::driver::read_page;
-use crate::error::{Error, Failure, Source};
+use crate::error::{Error, Failure, FailureKind, Source};
 use crate::listing::pages::Position;
 use crate::settings::Settings;
 use crate::store::Store;
@@ -243,7 +243,7 @@ impl Run {
 }
 
 async fn join(writing: &mut JoinSet<Result<Written, Failure>>, found: &mut Found) -> Result<(), Failure> {
-    let unknown = |source: Source| Failure::OutcomeUnknown { source };
+    let unknown = |source: Source| Failure::of(FailureKind::OutcomeUnknown { source });
     if let Some(ended) = writing.join_next().await {
         ended.map_err(|error| unknown(error.into()))??.count_in(found);
     }

@@ -6,7 +6,7 @@ use crate::deadline::Deadline;
 use crate::driver::attempt::{Applied, Attempt, Done, Next};
 use crate::driver::rows::Sending;
 use crate::driver::send::{Address, Requests};
-use crate::error::Failure;
+use crate::error::{Failure, FailureKind};
 use crate::store::Store;
 use fencepost_core::condition::{self, Commit, ConditionalWrite};
 use fencepost_core::epoch_seconds;
@@ -98,7 +98,7 @@ impl Task {
         let mut ids = Vec::new();
         let (mut row, mut so_far) = (row, Written::default());
         let address = Address { table: table.to_owned(), key: key.clone() };
-        let mut attempt = Attempt::of_one(address, &ANY, Requests::ROW, sender, &call);
+        let mut attempt = Attempt::of_one("maintenance", address, &ANY, Requests::ROW, sender, &call);
         let done = attempt.decided(sender, &call, |attempt| {
             let now = epoch_seconds(attempt.now);
             if let Some(refused) = attempt.refused_by(|row| Ok::<_, Failure>(row.clone())) {
@@ -123,7 +123,9 @@ impl Task {
             let id = WriteId::from_random(sender.rng.next_u64());
             ids.push(id.as_incarnation());
             let Some(write) = self.write(layout, key.clone(), &row, id, now) else {
-                return Err(Failure::Rejected { source: "the names of the attributes are too long".into() });
+                return Err(Failure::of(FailureKind::Rejected {
+                    source: "the names of the attributes are too long".into(),
+                }));
             };
             Ok(Next::Send(Sending::repeating(write), Written { applied: true, ..so_far }))
         });

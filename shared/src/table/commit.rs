@@ -6,7 +6,7 @@ use crate::call::Call;
 use crate::driver::attempt::{Applied, Attempt, Done};
 use crate::driver::rows::{Known, Sending, WriteStep};
 use crate::driver::send::{Address, Requests};
-use crate::error::Failure;
+use crate::error::{Failure, FailureKind};
 use fencepost_core::condition::Commit;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::Row;
@@ -18,9 +18,9 @@ pub(super) type Told<T, E> = Result<Versioned<T>, E>;
 
 impl RawTable {
     /// A change of the item at this key.
-    pub(super) fn change(&self, key: Attributes, call: &Call) -> Attempt {
+    pub(super) fn change(&self, operation: &'static str, key: Attributes, call: &Call) -> Attempt {
         let address = Address { table: self.name.clone(), key };
-        let mut attempt = Attempt::of_one(address, self.layout, Requests::ROW, self.sender(), call);
+        let mut attempt = Attempt::of_one(operation, address, self.layout, Requests::ROW, self.sender(), call);
         let row = &mut attempt.rows[0];
         (row.retention, row.fence, row.is_read_first) = (self.tombstone_retention, self.fence, true);
         row.remembers_items = self.remembers_items && !self.layout.demands_values();
@@ -41,8 +41,10 @@ impl RawTable {
             Ok(None) if attempt.rows[0].known.row().is_some() => Ok(attempt.rows[0].known.row().cloned()),
             Ok(None) if self.layout.demands_values() => {
                 self.observe(key, call).await.map_err(|failure| match failure {
-                    Failure::CorruptItem { .. } => failure,
-                    failure => Failure::OutcomeUnknown { source: failure.into() },
+                    Failure { kind: FailureKind::CorruptItem { .. }, .. } => failure,
+                    failure => {
+                        Failure::of(FailureKind::OutcomeUnknown { source: failure.into() }).at(|| attempt.place())
+                    }
                 })
             }
             shown => shown,
@@ -84,7 +86,7 @@ impl<T: Record> Table<T> {
     pub(super) fn row<'a>(&self, attempt: &'a Attempt) -> Result<Option<&'a Row>, Failure> {
         let row = match &attempt.rows[0].known {
             Known::Row(row) => row,
-            Known::Damaged(reason) => return Err(Failure::CorruptItem { reason: reason.clone() }),
+            Known::Damaged(reason) => return Err(Failure::of(FailureKind::CorruptItem { reason: reason.clone() })),
             _ => return Ok(None),
         };
         if attempt.last.is_some() {
@@ -94,17 +96,19 @@ impl<T: Record> Table<T> {
     }
 
     /// The state that an applied change has left, with its row.
-    pub(super) fn applied<W>(applied: Applied<W>) -> Result<(W, ItemVersion, Left), Failure> {
+    pub(super) fn applied<W>(attempt: &Attempt, applied: Applied<W>) -> Result<(W, ItemVersion, Left), Failure> {
         let Applied { answer, at, shown } = applied;
         let row = shown.map(|item| Row::read(Self::LAYOUT, item)).transpose().map_err(Failure::from);
-        let at =
-            at.ok_or_else(|| Failure::OutcomeUnknown { source: "no row tells the version that was made".into() })?;
+        let at = at.ok_or_else(|| {
+            let source = "no row tells the version that was made".into();
+            Failure::of(FailureKind::OutcomeUnknown { source }).at(|| attempt.place())
+        })?;
         Ok((answer, at, row))
     }
 
     /// The same, after the table has remembered the row.
     pub(super) fn committed<W>(&self, attempt: &Attempt, applied: Applied<W>) -> Result<(W, ItemVersion), Failure> {
-        let (answer, at, row) = Self::applied(applied)?;
+        let (answer, at, row) = Self::applied(attempt, applied)?;
         self.raw.saw(&attempt.rows[0].address.key, row.ok().flatten().as_ref(), Some(at));
         Ok((answer, at))
     }

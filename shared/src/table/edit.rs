@@ -12,7 +12,7 @@ use std::ops::Not;
 ///
 /// Edits are made from the [`Field`](crate::field::Field)s of the record, and joined by [`Edit::and`]. All of an edit is
 /// applied, or nothing. It changes each value once: two clauses that write the same value, or a map and its member, are
-/// refused as [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
+/// refused as [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
 ///
 /// An edit demands no exact version. So edits of one item do not conflict with each other.
 ///
@@ -126,7 +126,7 @@ impl<T> fmt::Debug for Edit<T> {
 /// `!` join them, as in `!(status.is(Status::Sold).or(price.is_less_than(10)))`.
 ///
 /// An edit has at most 100 single conditions, in at most 8 levels, and its expressions have at most 4 KB. A larger edit
-/// is refused as [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
+/// is refused as [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
 #[must_use]
 pub struct Condition<T> {
     /// The condition, or why there is none.

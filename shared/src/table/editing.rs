@@ -7,7 +7,7 @@ use super::record::Record;
 use crate::driver::attempt::{Attempt, Done, Next};
 use crate::driver::row_cache::size_of_crowd;
 use crate::driver::rows::{Contest, Known, Sending};
-use crate::error::{Failure, UpdateError};
+use crate::error::{Failure, FailureKind, UpdateError};
 use fencepost_core::condition::{Clauses, Demand};
 use fencepost_core::edit::{RawEdit, Resolve, Room, Unmet, room};
 use fencepost_core::format::row::Row;
@@ -117,11 +117,13 @@ impl<T: Record> Table<T> {
             Done::Answered(error) => return Err(error),
             Done::Applied(applied) => applied,
         };
-        let ((), at, row) = Self::applied(applied)?;
+        let ((), at, row) = Self::applied(&attempt, applied)?;
         let row = self.raw.row_after_edit(&attempt, row, at, call).await;
         match row.and_then(|row| row.as_ref().map_or(Ok(None), Self::decode)) {
             Ok(item) => Ok(Edited { at, item: Ok(item) }),
-            Err(Failure::CorruptItem { reason }) => Ok(Edited { at, item: Err(Undecodable { reason }) }),
+            Err(Failure { kind: FailureKind::CorruptItem { reason }, .. }) => {
+                Ok(Edited { at, item: Err(Undecodable { reason }) })
+            }
             Err(failure) => Err(failure.into()),
         }
     }
@@ -172,7 +174,7 @@ impl<T: Record> Table<T> {
             Done::Answered(told) => return told,
             Done::Applied(applied) => applied,
         };
-        let (value, at, row) = Self::applied(applied)?;
+        let (value, at, row) = Self::applied(&attempt, applied)?;
         if let Some(value) = value {
             self.raw.saw(&attempt.rows[0].address.key, row.ok().flatten().as_ref(), Some(at));
             return Ok(Versioned { value, at });
@@ -181,9 +183,9 @@ impl<T: Record> Table<T> {
         let row = self.raw.row_after_edit(&attempt, row, at, call).await;
         match row.and_then(|row| row.as_ref().map_or(Ok(None), Self::decode)) {
             Ok(item) => item.ok_or(UpdateError::NotFound),
-            Err(Failure::CorruptItem { .. }) => {
+            Err(Failure { kind: FailureKind::CorruptItem { .. }, .. }) => {
                 let source = "the edit was applied, and its item cannot be read".into();
-                Err(Failure::OutcomeUnknown { source }.into())
+                Err(Failure::of(FailureKind::OutcomeUnknown { source }).at(|| attempt.place()).into())
             }
             Err(failure) => Err(failure.into()),
         }
@@ -192,7 +194,7 @@ impl<T: Record> Table<T> {
     fn editing<'a>(&'a self, key: impl Into<Key>, edit: &'a Edit<T>) -> Result<(Attempt, Editing<'a>), Failure> {
         let edit = &edit.raw;
         edit.resolve(Self::LAYOUT, None)?; // An invalid edit sends nothing, not even a read.
-        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, &self.call());
+        let mut attempt = self.change("edit", key, &self.call())?;
         attempt.rows[0].is_read_first = false;
         attempt.rows[0].remembers_items = false; // It remembers rows by itself, also without their items.
         let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
@@ -291,7 +293,7 @@ impl Editing<'_> {
     ) -> Result<Result<Sight, Go>, Failure> {
         let row = match mem::replace(&mut attempt.rows[0].known, Known::Nothing) {
             Known::Row(row) => Some(row),
-            Known::Damaged(reason) => return Err(Failure::CorruptItem { reason }),
+            Known::Damaged(reason) => return Err(Failure::of(FailureKind::CorruptItem { reason })),
             _ => None,
         };
         if let Some(row) = &row {

@@ -3,9 +3,10 @@
 use super::key::Key;
 use super::record::Record;
 use crate::call::Call;
+use crate::driver::attempt::Attempt;
 use crate::driver::read_one;
 use crate::driver::send::{Address, Sender};
-use crate::error::{Failure, Source};
+use crate::error::{Failure, FailureKind, Place, Source};
 use crate::fencing_token::FencingToken;
 use crate::store::Store;
 use fencepost_core::format::Unwritable;
@@ -81,7 +82,7 @@ impl<T: Record> Table<T> {
     }
 
     /// Returns a table that writes under the fencing token of a lease. Each item written remembers the token. Until the
-    /// item and its tombstone are gone, the item refuses every write under a lower token as [`Failure::Fenced`].
+    /// item and its tombstone are gone, the item refuses every write under a lower token as [`FailureKind::Fenced`](crate::FailureKind::Fenced).
     ///
     /// This is weaker than [`Attempt::require`](crate::Attempt::require). An item learns of a new holder only from the
     /// holder's first write. A write under the old token may arrive after the next acquire, but before this first
@@ -192,6 +193,19 @@ pub(crate) struct RawTable {
     pub remembers_items: bool,
 }
 
+impl<T: Record> Table<T> {
+    /// An operation on the item with this key, if the key is usable.
+    pub(crate) fn place(&self, operation: &'static str, key: Option<&Attributes>) -> Place {
+        Place::of(operation, [(&self.raw.name, key.unwrap_or(&Attributes::new()))])
+    }
+
+    /// A change of the item with this key by an operation.
+    pub(super) fn change(&self, operation: &'static str, key: impl Into<Key>, call: &Call) -> Result<Attempt, Failure> {
+        let key = Self::key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place(operation, None)))?;
+        Ok(self.raw.change(operation, key, call))
+    }
+}
+
 impl RawTable {
     pub(crate) fn sender(&self) -> &Sender {
         self.store.sender()
@@ -227,5 +241,5 @@ impl RawTable {
 }
 
 pub(crate) fn invalid(reason: String) -> Failure {
-    Failure::InvalidRecord { reason }
+    Failure::of(FailureKind::InvalidRecord { reason })
 }

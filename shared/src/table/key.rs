@@ -9,7 +9,7 @@ use std::collections::HashMap;
 ///
 /// Operations take any of these as a key: a part, a pair of partition and sort part, or another key. A text or bytes as
 /// a partition part has 1 to 2,048 bytes, as a sort part 1 to 1,024; any other key is refused as
-/// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord) before anything is sent.
+/// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord) before anything is sent.
 ///
 /// ```
 /// # use fencepost::Key;

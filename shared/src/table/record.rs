@@ -139,14 +139,14 @@ pub trait Record: Serialize + DeserializeOwned {
     /// have ended the created value, so that TTL removed it before another row took the key.
     ///
     /// The attribute is a whole number of at most the year 9999, null or missing. TTL ignores everything else, so it is
-    /// refused as [`Failure::InvalidRecord`](crate::Failure::InvalidRecord): texts, decimals, and milliseconds.
+    /// refused as [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord): texts, decimals, and milliseconds.
     const EXPIRES_AT: Option<&'static str> = None;
     /// The other writers of the table, how items are deleted, in which Regions it is written, the names of this crate's
     /// attributes, and how much a row remembers.
     const SETTINGS: Settings = Settings::own();
 
     /// The fields read by serde. If `ATTRIBUTES` lacks one, every operation on the table fails with
-    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord) before it sends anything, because this field would
+    /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord) before it sends anything, because this field would
     /// always be read as missing. A type that encodes and decodes itself under other names returns none.
     #[must_use]
     fn fields() -> &'static [&'static str] {
@@ -157,7 +157,7 @@ pub trait Record: Serialize + DeserializeOwned {
     ///
     /// # Errors
     /// The reason why the value cannot be encoded. The operation then fails with
-    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord).
+    /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
     fn encode(&self) -> Result<Attributes, Source> {
         value::encode(self)
     }
@@ -172,7 +172,7 @@ pub trait Record: Serialize + DeserializeOwned {
     ///
     /// # Errors
     /// The attribute that would be lost or changed. The operation then fails with
-    /// [`Failure::InvalidRecord`](crate::Failure::InvalidRecord), before anything is sent.
+    /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord), before anything is sent.
     fn check_read_back(&self, encoded: &Attributes) -> Result<(), Source> {
         if let Some(name) = encoded.keys().find(|name| !Self::ATTRIBUTES.contains(&name.as_str())) {
             return Err(undeclared(name).into());
@@ -201,7 +201,7 @@ pub trait Record: Serialize + DeserializeOwned {
     ///
     /// # Errors
     /// The reason why the attributes cannot be decoded. The operation then fails with
-    /// [`Failure::CorruptItem`](crate::Failure::CorruptItem).
+    /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem).
     fn decode(attributes: &Attributes) -> Result<Self, Source> {
         value::decode(|| Self::own_attributes(attributes, &[]))
     }

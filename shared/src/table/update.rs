@@ -38,11 +38,13 @@ impl<T: Record> Table<T> {
     /// Reads the item, strongly consistent. Returns `None` if the key has no row or a tombstone.
     ///
     /// # Errors
-    /// [`Failure::Unavailable`]: the table did not answer before the deadline; call again later.
-    /// [`Failure::CorruptItem`]: repair the row. [`Failure::Rejected`]: correct the set-up.
+    /// [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): the table did not answer before the deadline; call again later.
+    /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): repair the row. [`FailureKind::Rejected`](crate::FailureKind::Rejected): correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Versioned<T>>, Failure> {
-        let row = self.raw.observe(&Self::key_attributes(&key.into())?, &self.call()).await?;
-        row.as_ref().map_or(Ok(None), Self::decode)
+        let key = Self::key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place("get", None)))?;
+        let row = self.raw.observe(&key, &self.call()).await;
+        let item = row.and_then(|row| row.as_ref().map_or(Ok(None), Self::decode));
+        item.map_err(|failure| failure.at(|| self.place("get", Some(&key))))
     }
 
     /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The
@@ -62,7 +64,7 @@ impl<T: Record> Table<T> {
         T: Clone,
     {
         let call = &self.call();
-        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
+        let mut attempt = self.change("create", key, call)?;
         attempt.rows[0].is_read_first = false;
         let done = attempt.decided(self.sender(), call, |attempt| {
             let current = self.row(attempt).and_then(|row| row.map(Self::decode).transpose());
@@ -97,8 +99,8 @@ impl<T: Record> Table<T> {
     ///
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: the decision refused; the error holds
-    /// its reason. [`UpdateError::Failed`] with [`Failure::Contention`]: nothing was applied; repeat the call, because
-    /// it may win. [`UpdateError::Failed`] with [`Failure::OutcomeUnknown`]: an answer was lost, so the write may have
+    /// its reason. [`UpdateError::Failed`] with [`FailureKind::Contention`](crate::FailureKind::Contention): nothing was applied; repeat the call, because
+    /// it may win. [`UpdateError::Failed`] with [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown): an answer was lost, so the write may have
     /// been applied, or may still be. That variant says what to do. For all others, see [`Failure`].
     pub async fn update_with_retry<R>(
         &self,
@@ -106,7 +108,7 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, UpdateError<R>> {
         let call = &self.call();
-        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
+        let mut attempt = self.change("update_with_retry", key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
         if let Some(row) = self.raw.remembered(&attempt.rows[0].address.key) {
             (attempt.rows[0].known, attempt.rows[0].is_fresh) = (Known::Row((*row).clone()), false);
@@ -155,7 +157,7 @@ impl<T: Record> Table<T> {
         decide: impl Fn(&T) -> Result<Option<T>, R>,
     ) -> Result<Versioned<T>, VersionError<T, R>> {
         let call = &self.call();
-        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
+        let mut attempt = self.change("update_at_version", key, call)?;
         let done = attempt.decided(self.sender(), call, |attempt| {
             let row = self.row(attempt)?;
             let (Some(row), Some(current)) = (row, row.map(Self::decode).transpose()?.flatten()) else {
@@ -189,7 +191,7 @@ impl<T: Record> Table<T> {
         let call = &self.call();
         // A client may name any version. Whether a row is so near the last one, only the row tells.
         let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
-        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
+        let mut attempt = self.change("delete_at_version", key, call)?;
         attempt.rows[0].is_read_first = !needs_no_row;
         let done = attempt.decided(self.sender(), call, |attempt| {
             let row = self.row(attempt)?;
@@ -212,7 +214,7 @@ impl<T: Record> Table<T> {
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Failed`]: see [`Failure`].
     pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, UpdateError> {
         let call = &self.call();
-        let mut attempt = self.raw.change(Self::key_attributes(&key.into())?, call);
+        let mut attempt = self.change("delete", key, call)?;
         // The value is not decoded, so that an item with a value that does not decode can be deleted.
         let done = attempt.decided(self.sender(), call, |attempt| {
             let row = self.row(attempt)?.filter(|row| !row.is_tombstone);

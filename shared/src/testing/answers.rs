@@ -22,7 +22,7 @@ pub enum RecordSays {
 /// The verdict of a record's row on a request, as [`Idempotency::change`](crate::Idempotency::change) reads it.
 ///
 /// # Errors
-/// [`Failure::CorruptItem`].
+/// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem).
 pub fn answer_of_record(row: &Attributes, claim: &IdempotencyClaim, now: SystemTime) -> Result<RecordSays, Failure> {
     let record = read_row::<IdempotencyRecord<Response>>(row)?.value;
     Ok(match claim.look_up(record, now)? {
@@ -35,7 +35,7 @@ pub fn answer_of_record(row: &Attributes, claim: &IdempotencyClaim, now: SystemT
 /// The row that keeps this answer, without its key.
 ///
 /// # Errors
-/// [`Failure::InvalidRecord`].
+/// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
 pub fn record_of_answer(claim: &IdempotencyClaim, answer: &Response, now: SystemTime) -> Result<Attributes, Failure> {
     first_row(&claim.record_of(answer.clone(), now), WriteId::from_bytes([1; 8]))
 }

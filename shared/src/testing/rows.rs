@@ -30,7 +30,7 @@ pub struct ReadRow<T> {
 /// Reads a row.
 ///
 /// # Errors
-/// [`Failure::CorruptItem`].
+/// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem).
 pub fn read_row<T: Record>(attributes: &Attributes) -> Result<ReadRow<T>, Failure> {
     let row = Row::read(Table::<T>::LAYOUT, attributes.clone())?;
     let value = Table::<T>::decode(&row)?.map(|item| item.value);
@@ -47,7 +47,7 @@ pub fn seen_row<T: Record>(attributes: &Attributes) -> Option<SeenRow> {
 /// The row that a create by the write `id` makes, without its key.
 ///
 /// # Errors
-/// [`Failure::InvalidRecord`].
+/// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
 pub fn first_row<T: Record>(value: &T, id: WriteId) -> Result<Attributes, Failure> {
     let mut item = Table::<T>::encode(value)?;
     item.extend(row::first_attributes(Table::<T>::LAYOUT, id));
@@ -58,7 +58,7 @@ pub fn first_row<T: Record>(value: &T, id: WriteId) -> Result<Attributes, Failur
 /// the row of a write that goes as a whole item.
 ///
 /// # Errors
-/// [`Failure::CorruptItem`], [`Failure::InvalidRecord`].
+/// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem), [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
 pub fn advanced_row<T: Record>(attributes: &Attributes, value: &T, id: WriteId) -> Result<Attributes, Failure> {
     let layout = Table::<T>::LAYOUT;
     let row = Row::read(layout, attributes.clone())?;
@@ -76,7 +76,7 @@ pub fn advanced_row<T: Record>(attributes: &Attributes, value: &T, id: WriteId) 
 /// Reads the row of a lease.
 ///
 /// # Errors
-/// [`Failure::CorruptItem`].
+/// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem).
 pub fn read_lease(attributes: &Attributes) -> Result<StoredLease, Failure> {
     Ok(fencepost_core::lease::read(attributes)?)
 }
@@ -84,7 +84,7 @@ pub fn read_lease(attributes: &Attributes) -> Result<StoredLease, Failure> {
 /// Reads a row of which the newest instance wins: its order, and the instance unless it is a tombstone.
 ///
 /// # Errors
-/// [`Failure::CorruptItem`].
+/// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem).
 pub fn read_mapping<T: LwwRecord>(attributes: &Attributes) -> Result<(OrderKey, Option<T>), Failure> {
     read_instance(attributes)
 }

@@ -3,7 +3,7 @@
 use super::reads::{Item, invalid};
 use crate::driver::attempt::Attempt;
 use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, WriteStep, transact};
-use crate::error::Failure;
+use crate::error::{Failure, FailureKind};
 use crate::fencing_token::FencingToken;
 use crate::table::{Edit, Record, Table};
 use fencepost_core::condition::{self, Commit, ConditionalWrite, Demand, Operation};
@@ -52,7 +52,7 @@ impl Attempt {
     pub(super) fn take_steps(&mut self) -> Result<Sending, Failure> {
         let bytes = self.bytes();
         if bytes > MAX_BYTES {
-            return Err(Failure::TooLarge { bytes, limit: MAX_BYTES });
+            return Err(Failure::of(FailureKind::TooLarge { bytes, limit: MAX_BYTES }));
         }
         let mut steps = std::mem::take(&mut self.steps);
         let writes: Vec<_> = steps.iter().filter(|step| step.is_write()).map(|step| step.row).collect();
@@ -69,7 +69,7 @@ impl Attempt {
     /// was not read along and has had no refused step.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the item is one of other [`Reads`](super::Reads).
+    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item is one of other [`Reads`](super::Reads).
     pub fn knows<T: Record>(&self, item: Item<T>) -> Result<bool, Failure> {
         Ok(!matches!(self.rows[self.row(item)?].known, Known::Nothing))
     }
@@ -81,7 +81,7 @@ impl Attempt {
     /// The item as it was observed. `None` if the key has no row or a tombstone.
     ///
     /// # Errors
-    /// [`Failure::CorruptItem`]: the stored item does not decode. Repair the row. [`Failure::InvalidTransaction`]: the
+    /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): the stored item does not decode. Repair the row. [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the
     /// item is one of other [`Reads`](super::Reads).
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
         let known = &self.rows[self.row(item)?];
@@ -95,7 +95,7 @@ impl Attempt {
     /// Adds a step to create the item on a key without a row or with a tombstone. Returns the new version of the item.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the item exists, or has a step already; correct the decision. See [`Failure`].
+    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item exists, or has a step already; correct the decision. See [`Failure`].
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let row = self.row(item)?;
         let known = &self.rows[row];
@@ -115,7 +115,7 @@ impl Attempt {
     /// [first](crate::Settings::first_version) on a free key, more on a tombstone.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the item is one of other [`Reads`](super::Reads).
+    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item is one of other [`Reads`](super::Reads).
     pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Result<Version, Failure> {
         let known = &self.rows[self.row(item)?];
         known.is_looked_at.store(true, Relaxed);
@@ -131,7 +131,7 @@ impl Attempt {
     /// the new version of the item.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision. For others,
+    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): no item was observed, or it has a step already; correct the decision. For others,
     /// see [`Failure`].
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let (index, row) = self.live(item)?;
@@ -143,7 +143,7 @@ impl Attempt {
     /// Adds a step to delete the item, if it is still at the observed version. Returns the version of the tombstone.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
+    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
         let (index, row) = self.live(item)?;
         let prepared = self.prepared(index, Write::Delete(row.at, Some(row)))?;
@@ -153,7 +153,7 @@ impl Attempt {
     /// Adds a step without a write. It demands that the key is still as observed.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the item was not read, or has a step already; correct the decision.
+    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item was not read, or has a step already; correct the decision.
     pub fn check<T: Record>(&mut self, item: Item<T>) -> Result<(), Failure> {
         self.check_row(self.row(item)?)
     }
@@ -181,17 +181,17 @@ impl Attempt {
     /// guessed from the item as known.
     ///
     /// An edit that the item has refused in this call is not sent again as long as the item stays as it is. The error
-    /// [`Failure::EditRefused`] then ends the call, unless the decision refuses for a reason of its own:
+    /// [`FailureKind::EditRefused`](crate::FailureKind::EditRefused) then ends the call, unless the decision refuses for a reason of its own:
     ///
     /// ```
-    /// # use fencepost::{Attempt, Error, Failure, Item, Record};
+    /// # use fencepost::{Attempt, Error, Failure, FailureKind, Item, Record};
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "productId")]
     /// # struct Product { stock: u64 }
     /// fn take(attempt: &mut Attempt, product: Item<Product>) -> Result<(), Error<&'static str>> {
     ///     match attempt.edit(product, &Product::FIELDS.stock.add(-1, 0..)) {
-    ///         Err(Failure::EditRefused { .. }) => Err(Error::Refused("it is sold out")),
+    ///         Err(Failure { kind: FailureKind::EditRefused { .. }, .. }) => Err(Error::Refused("it is sold out")),
     ///         added => Ok(added?),
     ///     }
     /// }
@@ -204,9 +204,9 @@ impl Attempt {
     /// step does. Otherwise the first edit of a known item does, and then demands the window of its table.
     ///
     /// # Errors
-    /// [`Failure::InvalidTransaction`]: the item has a step already; correct the decision.
-    /// [`Failure::InvalidRecord`]: the `Record` does not declare an attribute; correct it. [`Failure::Fenced`]: the row
-    /// has seen a higher token than that of its table. [`Failure::EditRefused`]: the item is not
+    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item has a step already; correct the decision.
+    /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord): the `Record` does not declare an attribute; correct it. [`FailureKind::Fenced`](crate::FailureKind::Fenced): the row
+    /// has seen a higher token than that of its table. [`FailureKind::EditRefused`](crate::FailureKind::EditRefused): the item is not
     /// there, or has refused such an edit; refuse, or decide otherwise.
     pub fn edit<T: Record>(&mut self, item: Item<T>, edit: &Edit<T>) -> Result<(), Failure> {
         self.add_edit(item, edit, false)
@@ -234,7 +234,8 @@ impl Attempt {
 
     fn edit_row(&mut self, index: usize, edit: &RawEdit, is_blind: bool) -> Result<(), Failure> {
         let KnownRow { name, address, known, fence, layout, refused, .. } = &self.rows[index];
-        let refusal = |reason: &str| Failure::EditRefused { name: name.clone(), reason: reason.to_owned() };
+        let refusal =
+            |reason: &str| Failure::of(FailureKind::EditRefused { name: name.clone(), reason: reason.to_owned() });
         if matches!(known, Known::Absent) || matches!(known, Known::Row(row) if row.is_tombstone) {
             return Err(refusal("it is not there"));
         }
@@ -265,8 +266,8 @@ impl Attempt {
     /// without knowing it changes nothing.
     ///
     /// # Errors
-    /// [`Failure::Fenced`]: an earlier attempt showed that the lease is lost. If other items can decide the answer,
-    /// look at them first. [`Failure::InvalidTransaction`]: the lease has a step already; correct the decision.
+    /// [`FailureKind::Fenced`](crate::FailureKind::Fenced): an earlier attempt showed that the lease is lost. If other items can decide the answer,
+    /// look at them first. [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the lease has a step already; correct the decision.
     pub fn require(&mut self, lease: Item<FencingToken>) -> Result<(), Failure> {
         let row = self.row(lease)?;
         let KnownRow { address, known, fence, .. } = &self.rows[row];
@@ -276,7 +277,7 @@ impl Attempt {
                 let requires = Role::Requires(*token);
                 self.add_step(row, check, requires, None)
             }
-            _ => Err(Failure::Fenced),
+            _ => Err(Failure::of(FailureKind::Fenced)),
         }
     }
 

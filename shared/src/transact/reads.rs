@@ -2,7 +2,7 @@
 
 use crate::driver::rows::{Known, KnownRow, LEASES};
 use crate::driver::send::{Address, Sender};
-use crate::error::Failure;
+use crate::error::{Failure, FailureKind};
 use crate::fencing_token::FencingToken;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
@@ -41,7 +41,7 @@ impl Reads {
     /// Adds an item to read before the first decision. Logs use `name` for its step.
     ///
     /// All tables of one transaction must belong to its store. A
-    /// transaction of tables of different stores is refused as [`Failure::InvalidTransaction`].
+    /// transaction of tables of different stores is refused as [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction).
     pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         self.add(name.into(), table, &key.into(), true)
     }
@@ -133,7 +133,7 @@ impl Default for Reads {
 }
 
 /// A handle to an item of [`Reads`], or to a lease (`Item<FencingToken>`). It belongs to these [`Reads`]: an
-/// [`Attempt`](super::Attempt) on others answers it with [`Failure::InvalidTransaction`].
+/// [`Attempt`](super::Attempt) on others answers it with [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction).
 pub struct Item<T> {
     reads: u64,
     row: usize,
@@ -163,5 +163,5 @@ impl<T> fmt::Debug for Item<T> {
 }
 
 pub(super) fn invalid(reason: String) -> Failure {
-    Failure::InvalidTransaction { reason }
+    Failure::of(FailureKind::InvalidTransaction { reason })
 }

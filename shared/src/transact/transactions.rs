@@ -24,13 +24,13 @@ impl Store {
     /// A refused attempt may still be applied by a second copy, as when only an add refused it. The next attempt
     /// excludes it. This costs a write of its own if the new decision writes to none of the same items. A refused create
     /// cannot be excluded in this way in a table where rows may vanish, nor the first change of another program's row. A
-    /// decision that then changes other items is [`Failure::OutcomeUnknown`](crate::Failure::OutcomeUnknown).
+    /// decision that then changes other items is [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown).
     ///
     /// The page of the [crate](crate) has an example with a refusal. If the decision never refuses, the only error is a
     /// failure. So `?` makes it a [`Failure`](crate::Failure):
     ///
     /// ```
-    /// # use fencepost::{Failure, Reads, Record, Store, Table};
+    /// # use fencepost::{Failure, FailureKind, Reads, Record, Store, Table};
     /// # use serde::{Deserialize, Serialize};
     /// # #[derive(Serialize, Deserialize, Record)]
     /// # #[record(key = "accountId")]
@@ -58,7 +58,7 @@ impl Store {
     ) -> Result<A, Error<R>> {
         let (sender, call) = (self.sender(), &self.call());
         let id = reads.id();
-        let mut attempt = Attempt::of_many(reads.into_rows(sender)?, sender, call);
+        let mut attempt = Attempt::of_many("transact_with_retry", reads.into_rows(sender)?, sender, call);
         attempt.reads = Some(id);
         let done = attempt.decided(sender, call, |attempt| {
             let decided = decide(attempt);

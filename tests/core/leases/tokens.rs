@@ -5,7 +5,7 @@ use crate::harness::engine::{number, store};
 use crate::harness::functions::LEASES;
 use crate::leases::world::{World, acquire, release, renew, shown_lease, terms};
 use fencepost::lease::LeaseHeld;
-use fencepost::{Error, Failure};
+use fencepost::{Error, Failure, FailureKind};
 use serde_json::json;
 use std::time::{Duration, SystemTime};
 
@@ -103,7 +103,7 @@ async fn a_lease_has_a_holder_with_a_name() {
     world.engine.take_log();
     let refused = leases.acquire("k", "", terms(1_000)).await.expect_err("no name");
     assert!(
-        matches!(&refused, Error::Failed(Failure::InvalidRecord { reason }) if reason.contains("holder")),
+        matches!(&refused, Error::Failed(Failure { kind: FailureKind::InvalidRecord { reason }, .. }) if reason.contains("holder")),
         "{refused:?}"
     );
     assert_eq!(world.engine.take_log().len(), 0);

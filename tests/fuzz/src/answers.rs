@@ -8,7 +8,7 @@ use crate::running::now;
 use fencepost::AttributeValue;
 use fencepost::http::Response;
 use fencepost::testing::{AsKind, RecordSays, answer_of_record, record_of_answer};
-use fencepost::{Failure, IdempotencyClaim};
+use fencepost::{Failure, FailureKind, IdempotencyClaim};
 use serde_json::Value;
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -64,7 +64,7 @@ fn check_row(row: &fencepost::Attributes, claim: &IdempotencyClaim, now: std::ti
             let held: Response = serde_json::from_value(Value::String(stored.clone())).expect("a stored answer");
             assert_eq!(answer, held);
         }
-        Err(Failure::CorruptItem { reason }) => assert!(!reason.is_empty()),
+        Err(Failure { kind: FailureKind::CorruptItem { reason }, .. }) => assert!(!reason.is_empty()),
         Err(other) => panic!("{other:?}"),
     }
 }

@@ -9,7 +9,7 @@ use fencepost::testing::{
     AsKind, Base, ReadRow, SentWrite, TableRules, Trace, Verdict, WriteId, advanced_row, first_row, judge, read_lease,
     read_mapping, read_row, seen_row,
 };
-use fencepost::{AttributeValue, Attributes, Failure, Names, Record, Settings, Timestamp};
+use fencepost::{AttributeValue, Attributes, Failure, FailureKind, Names, Record, Settings, Timestamp};
 use functions::mapping::Mapping;
 use functions::product::{Product, new_product};
 use serde::{Deserialize, Serialize};
@@ -126,7 +126,7 @@ fn in_table<T: Made>(input: &mut Input) {
         let Ok(before) = read_row::<T>(&row) else { break };
         row = match advanced_row(&row, &value, by) {
             Ok(row) => row,
-            Err(Failure::CorruptItem { .. }) => break,
+            Err(Failure { kind: FailureKind::CorruptItem { .. }, .. }) => break,
             Err(other) => panic!("{other:?}"),
         };
         let after = read_row::<T>(&row).expect("what this crate has written, it reads");
@@ -151,7 +151,7 @@ fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: Writ
     assert!(!explained.sentences.is_empty());
     let read = match read {
         Ok(read) => read,
-        Err(Failure::CorruptItem { reason }) => return assert!(!reason.is_empty()),
+        Err(Failure { kind: FailureKind::CorruptItem { reason }, .. }) => return assert!(!reason.is_empty()),
         Err(other) => panic!("{other:?}"),
     };
     let seen = seen.expect("what is read is seen");
@@ -218,7 +218,7 @@ fn check_others(row: &Attributes) {
             assert_eq!(row["token"].as_n().and_then(|token| token.parse().ok()), Some(lease.token));
             assert_eq!(row.get("holder").and_then(|holder| holder.as_s()), lease.holder.as_ref());
         }
-        Err(Failure::CorruptItem { reason }) => assert!(!reason.is_empty()),
+        Err(Failure { kind: FailureKind::CorruptItem { reason }, .. }) => assert!(!reason.is_empty()),
         Err(other) => panic!("{other:?}"),
     }
     match read_mapping::<Mapping>(row) {
@@ -228,7 +228,7 @@ fn check_others(row: &Attributes) {
                 assert_eq!((instance.creation_timestamp, Some(instance.instance_id)), (key.order, key.name));
             }
         }
-        Err(Failure::CorruptItem { reason }) => assert!(!reason.is_empty()),
+        Err(Failure { kind: FailureKind::CorruptItem { reason }, .. }) => assert!(!reason.is_empty()),
         Err(other) => panic!("{other:?}"),
     }
 }

@@ -4,7 +4,9 @@ use super::writer::{Counts, Tally};
 use crate::harness::faults::Applied;
 use crate::harness::total::Total;
 use crate::histories::history::{Claim, contradiction, says_not_applied};
-use fencepost::{Call, Error, Exists, Failure, Incarnation, ItemVersion, Table, UpdateError, VersionError, Versioned};
+use fencepost::{
+    Call, Error, Exists, Failure, FailureKind, Incarnation, ItemVersion, Table, UpdateError, VersionError, Versioned,
+};
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown, Value as _};
 use serde_json::Value;
@@ -124,7 +126,7 @@ fn wrote<const OTHERS: u8>(written: Versioned<Tally<OTHERS>>) -> Told {
 
 pub fn by_failure(failure: &Failure) -> Told {
     // Some programs put an old row back.
-    let went_down = matches!(failure, Failure::CorruptItem { reason } if reason == "its version went down");
+    let went_down = matches!(failure, Failure { kind: FailureKind::CorruptItem { reason }, .. } if reason == "its version went down");
     if went_down || says_not_applied(failure) { Told::NotApplied } else { Told::Unknown }
 }
 

@@ -7,7 +7,7 @@ use super::values::{Draw, Drawn, Item, canonical};
 use crate::harness::engine::Engine;
 use crate::harness::total::Total;
 use fencepost::field::{Field, Presence};
-use fencepost::{Failure, Store, Table, UpdateError};
+use fencepost::{Failure, FailureKind, Store, Table, UpdateError};
 use fencepost_test::seeds;
 
 /// The attributes of the row that are the record's.
@@ -24,7 +24,7 @@ async fn plays<T: Subject, V: Drawn + Clone, P: Presence>(engine: &Engine, draw:
     let is_odd = draw.is_odd;
     let item = match table.edit("one", &field.set(value.clone())).await {
         Ok(edited) => edited.item.expect("it decodes").expect("it is there"),
-        Err(UpdateError::Failed(Failure::InvalidRecord { .. })) if is_odd => return,
+        Err(UpdateError::Failed(Failure { kind: FailureKind::InvalidRecord { .. }, .. })) if is_odd => return,
         Err(error) => panic!("{} {field:?}: {error}", T::TABLE),
     };
     let row = stored::<T>(engine, "one");

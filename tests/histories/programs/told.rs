@@ -5,7 +5,7 @@ use super::edits::{Edit, Why};
 use super::plan::Op;
 use super::records::Subject;
 use super::values::Item;
-use fencepost::{Failure, ItemVersion, Versioned};
+use fencepost::{Failure, FailureKind, ItemVersion, Versioned};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -151,7 +151,10 @@ impl Told {
 
 impl From<Failure> for Told {
     fn from(failure: Failure) -> Self {
-        let text = format!("{failure:?}");
+        let is_own_mistake =
+            matches!(failure.kind, FailureKind::InvalidRecord { .. } | FailureKind::InvalidTransaction { .. });
+        assert!(failure.place.is_some() || is_own_mistake, "{failure} names no place");
+        let text = format!("{:?}", failure.kind);
         Told::of(if failure.is_outcome_unknown() { Outcome::Unknown(text) } else { Outcome::Failed(text) })
     }
 }

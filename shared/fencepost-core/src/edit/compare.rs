@@ -123,7 +123,8 @@ pub(super) fn words(condition: &Condition) -> String {
 }
 
 /// A value in few characters, for people.
-pub(super) fn brief(value: Option<&AttributeValue>) -> String {
+#[must_use]
+pub fn brief(value: Option<&AttributeValue>) -> String {
     const LONGEST: usize = 40;
     match value {
         None => "nothing".to_owned(),

@@ -26,6 +26,12 @@ pub(crate) struct Address {
     pub key: Attributes,
 }
 
+impl Address {
+    pub fn parts(&self) -> (&String, &Attributes) {
+        (&self.table, &self.key)
+    }
+}
+
 /// The rows answered by a batch, by their positions in `rows`. The others were left out, because the table is throttled
 /// or the answer would be too large. `None` if the answer does not speak of each of their tables, because a row missing
 /// in it counts as absent.

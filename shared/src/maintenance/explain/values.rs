@@ -22,7 +22,7 @@ pub enum Kind {
     /// A row of a table where the newest instance wins.
     Mapping,
     /// A row that contradicts itself. This crate refuses to change it
-    /// ([`Failure::CorruptItem`](crate::Failure::CorruptItem)).
+    /// ([`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem)).
     Damaged,
 }
 
