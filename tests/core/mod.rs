@@ -11,6 +11,7 @@ mod hedging;
 mod https;
 mod leases;
 mod limits;
+mod misuse;
 mod records;
 mod refusals;
 mod rejected;
