@@ -54,6 +54,16 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 /// `A` is the answer that a repeat gets again. It can be any value that serde stores and reads back as an equal one, for
 /// a consumer of a queue as well as for an HTTP function. Another answer, such as `Some(None)`, is refused as
 /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord) before anything is sent. The page of the [crate](crate) has an example.
+///
+/// [`TableSchema::idempotency`](crate::TableSchema::idempotency) checks and prints the table of the records:
+///
+/// | attribute | type | meaning |
+/// |---|---|---|
+/// | `recordId` | string | the partition key, which is the id of the claim; there is no sort key |
+/// | `payload` | string | a hash of the payload of the claim |
+/// | `answer` | that of `A` | the answer |
+/// | `expiresAt` | number | the TTL attribute: when the record may go, in seconds since 1970 |
+/// | `_version`, `_incarnation`, `_writes` | number, binary, map | as in the table of a [`Record`]: see [`Names`](crate::Names) |
 pub struct Idempotency<A> {
     records: Table<IdempotencyRecord<A>>,
 }

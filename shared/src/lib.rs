@@ -137,6 +137,7 @@
 //! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
 //! | the same with [`Attempt::edit_blind`] on [remembered](Reads::remembered) items, such as an order | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
+//! | [`Store::check`] | nothing; compares the table with its `Record` at the start of a program | 2 reads, of its description and of its TTL |
 //! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
 //! | [`Leases::acquire`](lease::Leases::acquire), [`Leases::renew`](lease::Leases::renew), [`Leases::release`](lease::Leases::release) | a lease and its fencing token | 1 write |
 //!
@@ -245,6 +246,7 @@
 )]
 
 mod call;
+mod check;
 mod clock;
 mod deadline;
 mod driver;
@@ -272,6 +274,7 @@ mod timestamp;
 mod transact;
 
 pub use call::{Call, Tally};
+pub use check::{SchemaMismatch, TableSchema};
 pub use clock::{Clock, Rng};
 pub use deadline::Deadline;
 pub use driver::send::{from_sdk, to_sdk};

@@ -29,6 +29,10 @@ fn of_a_table(table: &Table<Account>, key: &Key, at: ItemVersion, add: &Edit<Acc
     is_send(table.edit(key, add));
 }
 
+fn of_a_check(store: &Store) {
+    is_send(store.check::<Account>("Accounts"));
+}
+
 fn of_many_items(store: &Store, once: &Idempotency<u64>, claim: &IdempotencyClaim) {
     is_send(store.transact_with_retry(Reads::new(), |_| Ok::<_, Error<String>>(())));
     is_send(once.change(claim, Reads::new(), |_| Ok::<_, Error<String>>(1)));

@@ -3,6 +3,7 @@
 mod accounts;
 mod add;
 mod budgets;
+mod checks;
 mod crowds;
 mod deadlines;
 mod edits;

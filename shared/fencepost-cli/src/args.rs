@@ -1,8 +1,8 @@
 //! The command line of `fencepost`.
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
 use fencepost::maintenance::Task;
-use fencepost::{Names, Settings};
+use fencepost::{Names, Settings, TableSchema};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -40,6 +40,8 @@ enum Word {
     ///
     /// Stop all writers before. See "Restore" in docs/operations.md.
     Restamp(Writing),
+    /// Check that a table has the key and the TTL that its programs need, or print one that has
+    Check(Checked),
 }
 
 #[derive(Args)]
@@ -108,6 +110,50 @@ pub enum Command {
     Row(Row),
     /// Run over a whole table.
     Table(Whole),
+    /// Check a table, or print it.
+    Check(Checked),
+}
+
+/// A table with what it must have.
+#[derive(Args, Debug, PartialEq, Eq)]
+#[command(group = ArgGroup::new("kind").required(true))]
+pub struct Checked {
+    /// The name of the table
+    #[arg(long, value_name = "NAME")]
+    pub table: String,
+    /// It has leases
+    #[arg(long, group = "kind")]
+    leases: bool,
+    /// It has the records of idempotency keys
+    #[arg(long, group = "kind")]
+    idempotency: bool,
+    /// It has the items of a Record, with this partition key. The type is S, N or B. Without it, each passes
+    #[arg(long, value_name = "NAME[:TYPE]", group = "kind")]
+    partition_key: Option<String>,
+    /// The sort key, if the Record has one
+    #[arg(long, value_name = "NAME[:TYPE]", conflicts_with_all = ["leases", "idempotency"])]
+    sort_key: Option<String>,
+    /// The TTL attribute: the `expires_at` of the Record, if it has one
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["leases", "idempotency"], default_value = Names::DEFAULT.purge_at)]
+    ttl: String,
+    /// TTL is off, because the settings of the Record say `without_ttl`
+    #[arg(long, conflicts_with_all = ["leases", "idempotency", "ttl"])]
+    without_ttl: bool,
+    /// Send nothing. Print a table that passes, as JSON for this tool
+    #[arg(long, value_name = "TOOL")]
+    pub print: Option<Format>,
+    /// Another DynamoDB than that of the region
+    #[arg(long, value_name = "URL", value_parser = address)]
+    pub endpoint: Option<String>,
+}
+
+/// The tool that creates a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Format {
+    /// A template
+    Cloudformation,
+    /// A file named `*.tf.json`
+    Terraform,
 }
 
 /// The table, and how it is set up.
@@ -201,6 +247,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Command, clap::
         Word::Adopt(Writing { write, options }) => (Task::Adopt, options, write, false, Vec::new()),
         Word::Sweep(Writing { write, options }) => (Task::Sweep, options, write, false, Vec::new()),
         Word::Restamp(Writing { write, options }) => (Task::Restamp, options, write, false, Vec::new()),
+        Word::Check(options) => return Ok(Command::Check(options)),
     };
     let Options { table, rate, state, json, endpoint, deletes, instances, attributes } = options;
     let instance = instances.try_into().ok();
@@ -223,6 +270,29 @@ impl Attributes {
         let names = self.fence_attribute.map_or(names, |name| names.fence(name));
         let names = self.given_attribute.map_or(names, |name| names.given(name));
         self.served_attribute.map_or(names, |name| names.served(name))
+    }
+}
+
+impl Checked {
+    /// What the table must have.
+    #[must_use]
+    pub fn schema(&self) -> TableSchema {
+        let Some(partition) = self.partition_key.as_deref().map(typed) else {
+            return if self.leases { TableSchema::leases() } else { TableSchema::idempotency() };
+        };
+        let sort = self.sort_key.as_deref().map(typed);
+        let schema = TableSchema::new(partition.0, sort.map(|(name, _)| name));
+        let schema = if self.without_ttl { schema } else { schema.with_ttl(&self.ttl) };
+        let types = [Some(partition), sort].into_iter().flatten().filter_map(|(name, kind)| Some((name, kind?)));
+        types.fold(schema, |schema, (name, kind)| schema.with_key_type(name, kind.into()))
+    }
+}
+
+/// The name of a key, and its type if that stands behind the last colon.
+fn typed(key: &str) -> (&str, Option<&str>) {
+    match key.rsplit_once(':') {
+        Some((name, kind @ ("S" | "N" | "B"))) => (name, Some(kind)),
+        _ => (key, None),
     }
 }
 
@@ -305,6 +375,22 @@ mod tests {
     }
 
     #[test]
+    fn a_schema_is_that_of_leases_of_idempotency_keys_or_of_a_key() {
+        let typed =
+            TableSchema::new("id", Some("a:b")).with_key_type("id", "S".into()).with_key_type("a:b", "N".into());
+        for (line, schema) in [
+            ("--leases", TableSchema::leases()),
+            ("--idempotency", TableSchema::idempotency()),
+            ("--partition-key id", TableSchema::new("id", None).with_ttl("_purgeAt")),
+            ("--partition-key id --without-ttl", TableSchema::new("id", None)),
+            ("--partition-key id:S --sort-key a:b:N --ttl end", typed.with_ttl("end")),
+        ] {
+            let Ok(Command::Check(options)) = parsed(&format!("check --table T {line}")) else { panic!("{line}") };
+            assert_eq!(options.schema(), schema, "{line}");
+        }
+    }
+
+    #[test]
     fn what_is_wrong_is_named() {
         for (line, part) in [
             ("explian --table T", "explian"),
@@ -316,6 +402,12 @@ mod tests {
             ("sweep --table T --deletes no", "--deletes"),
             ("sweep --table T --problems", "--problems"),
             ("restamp --table T --endpoint db", "--endpoint"),
+            ("check --table T", "--partition-key <NAME[:TYPE]>"),
+            ("check --table T --leases --idempotency", "--idempotency"),
+            ("check --table T --leases --sort-key line", "--sort-key"),
+            ("check --table T --idempotency --ttl end", "--ttl"),
+            ("check --table T --partition-key id --ttl end --without-ttl", "--without-ttl"),
+            ("check --table T --leases --print yaml", "--print"),
         ] {
             assert!(refused(line).contains(part), "{line}");
         }

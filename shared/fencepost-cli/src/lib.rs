@@ -1,4 +1,5 @@
-//! `fencepost`: for the operators of a table. Explains rows, adopts them, sweeps tombstones, restamps a restored table.
+//! `fencepost`: for the operators of a table. Explains rows, adopts them, sweeps tombstones, restamps a restored table,
+//! checks a table, and prints templates for one.
 //!
 //! In the order of a run: [`args`] reads the command line, [`table`] finds the table and its key, [`run`] goes over its
 //! rows, [`state`] keeps the place of the run in a file, and [`say`] writes the findings. [`table`] has the notation of

@@ -4,6 +4,7 @@
 
 use fencepost_cli::args::{self, Command};
 use fencepost_cli::run;
+use fencepost_cli::table::client;
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -13,6 +14,7 @@ async fn main() -> ExitCode {
     let outcome = match args::parse(std::env::args_os()).unwrap_or_else(|shown| shown.exit()) {
         Command::Row(options) => run::explain_row(&options, &mut out).await,
         Command::Table(options) => run::whole_table(&options, &mut out, |progress| eprintln!("  {progress}")).await,
+        Command::Check(options) => run::check(&options, Box::pin(client(options.endpoint.as_deref())), &mut out).await,
     };
     let outcome = outcome.and_then(|()| Ok(out.flush()?));
     match outcome {

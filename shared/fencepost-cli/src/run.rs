@@ -1,13 +1,40 @@
 //! Explains one row, or goes over all rows of a table.
 
-use crate::args::{Row, Target, Whole};
+use crate::args::{Checked, Format, Row, Target, Whole};
 use crate::say::{row_as_json, row_as_text, rows, summary, summary_as_json};
 use crate::state::State;
 use crate::table::{self, Table};
 use crate::{Failure, reason};
+use aws_sdk_dynamodb::Client;
 use fencepost::maintenance::{Explained, Found, Position, Run, Task, WrongTable, explain, explain_instance};
 use fencepost::{Error, Store, from_sdk, to_sdk};
 use std::io::Write;
+
+/// Checks a table, or prints it. `client` is made only for a check.
+///
+/// # Errors
+/// There is no region, no answer from DynamoDB, the table lacks what it must have, or the output cannot be written.
+pub async fn check(
+    options: &Checked,
+    client: impl Future<Output = Result<Client, Failure>>,
+    out: &mut impl Write,
+) -> Result<(), Failure> {
+    let (table, schema) = (&options.table, options.schema());
+    Ok(match options.print {
+        Some(Format::Cloudformation) => write!(out, "{}", schema.to_cloudformation(table)),
+        Some(Format::Terraform) => write!(out, "{}", schema.to_terraform(table)),
+        None => {
+            let checked = Store::new(&client.await?).check_table(table, &schema).await;
+            checked.map_err(|error| match error {
+                Error::Refused(differences) => Failure::new(differences.to_string()),
+                Error::Failed(failure) => {
+                    Failure::new(format!("{table} cannot be checked ({}): {failure}.", reason(&failure)))
+                }
+            })?;
+            writeln!(out, "{table} has the key and the TTL that were asked for.")
+        }
+    }?)
+}
 
 /// Explains one row.
 ///

@@ -83,7 +83,11 @@ impl Table {
     }
 }
 
-async fn client(endpoint: Option<&str>) -> Result<Client, Failure> {
+/// A client of the DynamoDB at this address, or of that of the region.
+///
+/// # Errors
+/// There is no region.
+pub async fn client(endpoint: Option<&str>) -> Result<Client, Failure> {
     let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client());
     if let Some(endpoint) = endpoint {
         loader = loader.endpoint_url(endpoint);

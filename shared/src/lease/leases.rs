@@ -23,7 +23,17 @@ use fencepost_core::{epoch_millis, millis};
 use std::fmt;
 use std::time::{Duration, SystemTime};
 
-/// One table of leases. [`Store::leases`] makes it. The table's TTL attribute is `purgeAt`.
+/// One table of leases. [`Store::leases`] makes it. [`TableSchema::leases`](crate::TableSchema::leases) checks and prints it.
+///
+/// | attribute | type | meaning |
+/// |---|---|---|
+/// | `leaseKey` | string | the partition key; there is no sort key |
+/// | `holder` | string | the holder; missing while the lease is free |
+/// | `token` | number | the fencing token, which rises with each acquire |
+/// | `renewals` | number | the renewals since the last acquire |
+/// | `expiresAt` | number | the end of the lease, in milliseconds since 1970 |
+/// | `acquireId` | binary | the id of the last acquire |
+/// | `purgeAt` | number | the TTL attribute: when the row may go, in seconds since 1970 |
 #[derive(Clone)]
 pub struct Leases {
     store: Store,

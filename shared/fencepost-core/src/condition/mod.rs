@@ -14,7 +14,8 @@ pub use demand::Demand;
 pub use edit::{AddedNumber, Clauses, Comparison, Condition, Demanded, burn, edit_anywhere, edit_within};
 pub use lease::LeaseTimes;
 pub use lease::{
-    ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, RENEWALS, TOKEN, acquire, check_held, lease_key, release, renew,
+    ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, LEASE_PURGE_AT, RENEWALS, TOKEN, acquire, check_held, lease_key,
+    release, renew,
 };
 pub use newest::{OrderedBy, put_if_newer, put_unless_newer};
 pub use query::SortBound;

@@ -16,6 +16,6 @@ pub(crate) use outcome::SEND_TARGET;
 pub(crate) use outcome::{ReadRows, SendOutcome, Shown, name, send_span};
 #[cfg(feature = "lambda-without-tls")]
 pub(crate) use sender::framework;
-pub(crate) use sender::{Boxed, Ended, PageRequest, Requests, Sender};
+pub(crate) use sender::{Boxed, Ended, Found, PageRequest, Requests, Sender};
 pub(crate) use transaction::{Address, step};
 pub use values::{from_sdk, to_sdk};

@@ -17,16 +17,18 @@ use crate::rejection::{Reach, Rejection};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
 use aws_sdk_dynamodb::config::retry::RetryConfig;
-use aws_sdk_dynamodb::config::{FrameworkMetadata, Intercept};
+use aws_sdk_dynamodb::config::{FrameworkMetadata, Intercept, Region};
 use aws_sdk_dynamodb::error::SdkError;
 use aws_sdk_dynamodb::operation::delete_item::DeleteItemError;
+use aws_sdk_dynamodb::operation::describe_table::DescribeTableOutput;
+use aws_sdk_dynamodb::operation::describe_time_to_live::DescribeTimeToLiveOutput;
 use aws_sdk_dynamodb::operation::get_item::GetItemOutput;
 use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::query::QueryOutput;
 use aws_sdk_dynamodb::operation::scan::ScanOutput;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::TransactWriteItem;
+use aws_sdk_dynamodb::types::{TableDescription, TimeToLiveDescription, TransactWriteItem};
 use fencepost_core::condition::{ConditionalWrite, Operation, SortBound, key_condition};
 use fencepost_core::{AttributeValue, Attributes, ClientState, Leave, Now, RetryPolicy, WriteId};
 use std::borrow::Cow;
@@ -55,6 +57,9 @@ pub(crate) struct Sender {
 
 /// How one send ended, and whether the service said anything.
 pub(crate) type Ended = (SendOutcome, bool);
+
+/// A place for the description that a send brings.
+pub(crate) type Found<D> = Mutex<Option<D>>;
 
 /// One send on its way.
 pub(crate) type Boxed<'s> = Pin<Box<dyn Future<Output = Ended> + Send + 's>>;
@@ -268,6 +273,27 @@ impl Sender {
         self.ended(("Query", Some(&page.table)), leave, Box::pin(sent)).await
     }
 
+    /// Describes a table. Keeps the description in `found`, and shows an empty page.
+    pub(crate) async fn describe(&self, table: &str, found: &Found<TableDescription>, leave: Leave) -> Ended {
+        let request = self.client.describe_table().table_name(table);
+        let shown = |output: DescribeTableOutput| keep(found, output.table?);
+        let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
+        self.ended(("DescribeTable", Some(table)), leave, Box::pin(sent)).await
+    }
+
+    /// The same for the TTL of the table.
+    pub(crate) async fn describe_ttl(&self, table: &str, found: &Found<TimeToLiveDescription>, leave: Leave) -> Ended {
+        let request = self.client.describe_time_to_live().table_name(table);
+        let shown = |output: DescribeTimeToLiveOutput| keep(found, output.time_to_live_description?);
+        let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
+        self.ended(("DescribeTimeToLive", Some(table)), leave, Box::pin(sent)).await
+    }
+
+    /// The region of the client, if it has one.
+    pub(crate) fn region(&self) -> Option<&str> {
+        self.client.config().region().map(Region::as_ref)
+    }
+
     /// Waits for an answer within the time limit. Returns the proof in it.
     ///
     /// The send is boxed, because the SDK's futures take kilobytes. Every future of this crate would contain one.
@@ -347,6 +373,11 @@ pub(super) fn guarded(client: &Client) -> Client {
 /// The entry of this crate in the user agent. Its name and version are valid, so there is one.
 pub(crate) fn framework() -> Option<FrameworkMetadata> {
     FrameworkMetadata::new("fencepost", Some(Cow::Borrowed(env!("CARGO_PKG_VERSION")))).ok()
+}
+
+fn keep<D>(found: &Found<D>, description: D) -> Option<Shown> {
+    *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(description);
+    page_of(Some(Vec::new()), None)
 }
 
 fn page_of(rows: Option<Vec<Item>>, last: Option<Item>) -> Option<Shown> {

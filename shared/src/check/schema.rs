@@ -1,0 +1,133 @@
+//! [`TableSchema`]: what a table must have for the program that uses it.
+
+use crate::idempotency::IdempotencyRecord;
+use crate::listing::{Index, Projection};
+use crate::table::{Record, Table};
+use aws_sdk_dynamodb::types::ScalarAttributeType;
+use fencepost_core::condition::{LEASE_KEY, LEASE_PURGE_AT};
+use fencepost_core::format::layout::{Deletes, Regions};
+use std::collections::BTreeMap;
+
+/// What a table must have for the program that uses it: its key, its TTL attribute, its indexes, and what the
+/// [`Settings`](crate::Settings) ask for. [`Store::check_table`](crate::Store::check_table) compares a table with it.
+///
+/// A `Record` does not say whether a part of its key is a string, a number or binary. So each of them passes, unless
+/// [`TableSchema::with_key_type`] says which:
+///
+/// ```
+/// use aws_sdk_dynamodb::types::ScalarAttributeType;
+/// use fencepost::{Record, Store, TableSchema};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize, Record)]
+/// # #[record(key = "orderId", sort = "line")]
+/// # struct Line { quantity: u64 }
+///
+/// async fn start(store: &Store) -> Result<(), Box<dyn std::error::Error>> {
+///     let lines = TableSchema::of::<Line>().with_key_type("line", ScalarAttributeType::N);
+///     store.check_table("Lines", &lines).await?;
+///     store.check_table("Leases", &TableSchema::leases()).await?;
+///     Ok(store.check_table("Payments", &TableSchema::idempotency()).await?)
+/// }
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct TableSchema {
+    pub(super) keys: Keys,
+    /// The types of keys, as far as they are known.
+    pub(super) types: BTreeMap<String, ScalarAttributeType>,
+    pub(super) ttl: Ttl,
+    /// `None` if the program works with any.
+    pub(super) regions: Option<Regions>,
+    pub(super) indexes: Vec<IndexSchema>,
+}
+
+/// The attributes that are a key: the partition key first.
+pub(super) type Keys = Vec<String>;
+
+/// What TTL of the table must do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Ttl {
+    /// It is on with this attribute.
+    On(String),
+    /// It is off, or on with any attribute but this one, if one is named.
+    Off { with: Option<String> },
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct IndexSchema {
+    pub(super) name: &'static str,
+    pub(super) keys: Keys,
+    pub(super) is_local: bool,
+    pub(super) projection: Projection,
+}
+
+impl TableSchema {
+    /// A table with this partition key and sort key, and without TTL, for a program that does not have its `Record`.
+    #[must_use]
+    pub fn new(partition_key: &str, sort_key: Option<&str>) -> Self {
+        let keys = [partition_key].into_iter().chain(sort_key).map(str::to_owned).collect();
+        let (types, ttl) = (BTreeMap::new(), Ttl::Off { with: None });
+        TableSchema { keys, types, ttl, regions: None, indexes: Vec::new() }
+    }
+
+    /// The table of this `Record`.
+    ///
+    /// Its TTL attribute is [`EXPIRES_AT`](Record::EXPIRES_AT), or else that of [`Names::purge_at`](crate::Names::purge_at). Under
+    /// [`Settings::without_ttl`](crate::Settings::without_ttl), TTL without an `EXPIRES_AT` must be off; only where deletes
+    /// remove rows, it may be on with another attribute than that of `purge_at`. The table must have multi-Region strong
+    /// consistency if the settings say [`in_regions`](crate::WithoutTtl::in_regions), and must not have it otherwise.
+    #[must_use]
+    pub fn of<T: Record>() -> Self {
+        let layout = Table::<T>::LAYOUT;
+        let end_of_tombstones = layout.names.purge_at.to_owned();
+        let ttl = match (layout.expires_at, layout.deletes) {
+            (Some(name), _) => Ttl::On(name.to_owned()),
+            (None, Deletes::Expire) => Ttl::On(end_of_tombstones),
+            (None, Deletes::Remove) => Ttl::Off { with: Some(end_of_tombstones) },
+            (None, Deletes::Sweep | Deletes::Keep) => Ttl::Off { with: None },
+        };
+        TableSchema { ttl, regions: Some(layout.regions), ..Self::new(T::PARTITION_KEY, T::SORT_KEY) }
+    }
+
+    /// A table of [leases](crate::lease::Leases). One with multi-Region strong consistency passes too, and needs no TTL.
+    #[must_use]
+    pub fn leases() -> Self {
+        Self::new(LEASE_KEY, None).with_key_type(LEASE_KEY, ScalarAttributeType::S).with_ttl(LEASE_PURGE_AT)
+    }
+
+    /// A table of the records of [`Idempotency`](crate::Idempotency).
+    #[must_use]
+    pub fn idempotency() -> Self {
+        let key = IdempotencyRecord::<()>::PARTITION_KEY;
+        Self::of::<IdempotencyRecord<()>>().with_key_type(key, ScalarAttributeType::S)
+    }
+
+    /// Sets the TTL attribute.
+    #[must_use]
+    pub fn with_ttl(self, attribute: &str) -> Self {
+        TableSchema { ttl: Ttl::On(attribute.to_owned()), ..self }
+    }
+
+    /// Adds an index that the program queries. An index that projects more passes too.
+    #[must_use]
+    pub fn with_index<I: Index>(mut self, _: I) -> Self {
+        let keys = [I::PARTITION_KEY].into_iter().chain(I::SORT_KEY).map(str::to_owned).collect();
+        self.indexes.push(IndexSchema { name: I::NAME, keys, is_local: I::IS_LOCAL, projection: I::PROJECTION });
+        self
+    }
+
+    /// Sets the type of an attribute that is a key of the table or of an index.
+    ///
+    /// # Panics
+    /// If it is none. Add the indexes before.
+    #[must_use]
+    pub fn with_key_type(mut self, name: &str, kind: ScalarAttributeType) -> Self {
+        assert!(self.key_names().any(|key| key == name), "{name} is no key of the table or of an index");
+        self.types.insert(name.to_owned(), kind);
+        self
+    }
+
+    /// The attributes that are keys of the table or of an index. One may come several times.
+    pub(super) fn key_names(&self) -> impl Iterator<Item = &String> {
+        self.keys.iter().chain(self.indexes.iter().flat_map(|index| &index.keys))
+    }
+}
