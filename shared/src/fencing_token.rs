@@ -1,5 +1,7 @@
 //! [`FencingToken`]: the lease and its acquire under which a change is made.
 
+use fencepost_core::Attributes;
+use fencepost_core::condition;
 use std::ops::RangeInclusive;
 
 /// The number of one acquire of a lease. It rises with every acquire.
@@ -11,6 +13,8 @@ use std::ops::RangeInclusive;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct FencingToken {
     pub(crate) table: String,
+    /// The name of the partition key of the table.
+    pub(crate) key_name: &'static str,
     pub(crate) key: String,
     pub(crate) token: u64,
 }
@@ -18,6 +22,11 @@ pub struct FencingToken {
 impl FencingToken {
     /// The valid token numbers: 1 to 2^53 - 1, the integers that every JSON reader keeps exactly.
     pub const NUMBERS: RangeInclusive<i64> = 1..=9_007_199_254_740_991;
+
+    /// The row of the lease.
+    pub(crate) fn row(&self) -> Attributes {
+        condition::lease_key(self.key_name, &self.key)
+    }
 
     /// The key of the lease.
     #[must_use]

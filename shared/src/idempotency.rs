@@ -59,7 +59,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 ///
 /// | attribute | type | meaning |
 /// |---|---|---|
-/// | `recordId` | string | the partition key, which is the id of the claim; there is no sort key |
+/// | `recordId`, or [another name](Idempotency::with_key_name) | string | the partition key: the id of the claim; there is no sort key |
 /// | `payload` | string | a hash of the payload of the claim |
 /// | `answer` | that of `A` | the answer |
 /// | `expiresAt` | number | the TTL attribute: when the record may go, in seconds since 1970 |
@@ -88,6 +88,12 @@ impl Store {
 }
 
 impl<A: Serialize + DeserializeOwned + Clone + PartialEq> Idempotency<A> {
+    /// Names the partition key of the table, if it is not `recordId`. All users of a table must use the same name.
+    #[must_use]
+    pub fn with_key_name(self, key_name: &'static str) -> Self {
+        Idempotency { records: self.records.with_partition_key(key_name) }
+    }
+
     /// Returns a copy bound to the deadline and the tally of this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {

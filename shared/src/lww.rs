@@ -170,7 +170,7 @@ impl<T: LwwRecord> LwwTable<T> {
     /// [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): the table did not answer before the deadline; call again later.
     /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): repair the row. [`FailureKind::Rejected`](crate::FailureKind::Rejected): correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<T>, Failure> {
-        let key = Table::<T>::key_attributes(&key.into())?;
+        let key = self.table.key_attributes(&key.into())?;
         let address = Address { table: self.table.raw.name.clone(), key };
         let row = read_one(self.table.sender(), &self.table.call(), address).await?;
         row.as_ref().map(Stored::read).transpose()?.map_or(Ok(None), |stored| stored.live)
@@ -182,7 +182,7 @@ impl<T: LwwRecord> LwwTable<T> {
     /// [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown) and [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): register the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn register(&self, key: impl Into<Key>, instance: &T) -> Result<Registration<T>, Failure> {
-        let key = Table::<T>::key_attributes(&key.into())?;
+        let key = self.table.key_attributes(&key.into())?;
         let registered = self.register_at(&key, instance).await;
         registered.map_err(|failure| failure.at(|| self.table.place("register", Some(&key))))
     }
@@ -218,19 +218,15 @@ impl<T: LwwRecord> LwwTable<T> {
     /// [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown) and [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): delete the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn delete(&self, key: impl Into<Key>, order_key: &OrderKey) -> Result<Deletion, Failure> {
-        let key = &key.into();
-        let deleted = self.delete_at(key, order_key).await;
-        deleted
-            .map_err(|failure| failure.at(|| self.table.place("delete", Table::<T>::key_attributes(key).ok().as_ref())))
+        let key = self.table.key_attributes(&key.into())?;
+        let deleted = self.delete_at(&key, order_key).await;
+        deleted.map_err(|failure| failure.at(|| self.table.place("delete", Some(&key))))
     }
 
-    async fn delete_at(&self, key: &Key, order_key: &OrderKey) -> Result<Deletion, Failure> {
+    async fn delete_at(&self, key: &Attributes, order_key: &OrderKey) -> Result<Deletion, Failure> {
         let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.raw.tombstone_retention);
-        let tombstone = tombstone::<T>(key, order_key, purge_at)?;
-        match self
-            .put("delete", &Table::<T>::key_attributes(key)?, condition::put_unless_newer(ordering::<T>(), tombstone))
-            .await?
-        {
+        let tombstone = tombstone::<T>(key.clone(), order_key, purge_at)?;
+        match self.put("delete", key, condition::put_unless_newer(ordering::<T>(), tombstone)).await? {
             Put::Applied(replaced) => {
                 let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::SETTINGS.0.names.purge_at));
                 Ok(if was_live { Deletion::Deleted } else { Deletion::AlreadyGone })
@@ -264,8 +260,12 @@ pub(crate) fn ordering<T: LwwRecord>() -> OrderedBy {
 }
 
 /// The tombstone of an instance, or of all instances with its number. `purge_at` is in epoch seconds.
-pub(crate) fn tombstone<T: LwwRecord>(key: &Key, order_key: &OrderKey, purge_at: u64) -> Result<Attributes, Failure> {
-    let mut tombstone = Table::<T>::key_attributes(key)?;
+pub(crate) fn tombstone<T: LwwRecord>(
+    key: Attributes,
+    order_key: &OrderKey,
+    purge_at: u64,
+) -> Result<Attributes, Failure> {
+    let mut tombstone = key;
     tombstone.insert(T::ORDERED_BY.to_owned(), row::number(order_key.order));
     tombstone.insert(T::SETTINGS.0.names.purge_at.to_owned(), row::number(purge_at));
     if let Some(name) = &order_key.name {

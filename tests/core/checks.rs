@@ -3,8 +3,10 @@
 use crate::harness::clients::{Silent, client_whose, client_without_answers, error};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
+use fencepost::lease::LeaseTerms;
 use fencepost::{
-    Error, Failure, FailureKind, Index, Names, Projection, Record, SchemaMismatch, Settings, Store, TableSchema,
+    Answer, Error, Failure, FailureKind, FencingToken, IdempotencyClaim, Index, Names, Projection, Reads, Record,
+    SchemaMismatch, Settings, Store, Table, TableSchema,
 };
 use fencepost_cli::args::{Command, parse};
 use fencepost_cli::run::check;
@@ -307,4 +309,40 @@ async fn the_tool_checks_what_it_has_printed_and_refuses_another_table() {
         let refused = run(client, "--partition-key id").await.expect_err("another key");
         assert_eq!((refused.exit_code(), refused.to_string().lines().count()), (1, 2), "{refused}");
     }
+}
+
+/// One table holds the leases, the records of requests and the items of a program under one partition key.
+#[tokio::test]
+async fn leases_and_records_of_requests_live_under_another_key_name() {
+    #[derive(Clone, Serialize, Deserialize, Record)]
+    #[record(key = "pk", settings = Settings::without_ttl().swept())]
+    struct Account {
+        balance: u64,
+    }
+    let leases = TableSchema::leases().with_key_name("pk");
+    let engine = created(&properties_of(&leases.to_cloudformation("Orders")));
+    let store = Store::new(&engine.client());
+    store.check_table("Orders", &leases).await.expect("it passes");
+    let accounts: Table<Account> = store.table("Orders");
+    let (leases, payments) =
+        (store.leases("Orders").with_key_name("pk"), store.idempotency("Orders").with_key_name("pk"));
+    let mut lease = leases.acquire("leader", "me", LeaseTerms::default()).await.expect("it is free");
+    leases.renew(&mut lease, LeaseTerms::default()).await.expect("it is held");
+    let change = async |token: &FencingToken, message: &str| {
+        let mut reads = Reads::new();
+        let (account, lease) = (reads.later("account", &accounts, message), reads.lease("lease", token));
+        let claim = IdempotencyClaim::new(&["pay", message], &[]);
+        let paid = payments.change(&claim, reads, |attempt| {
+            attempt.require(lease)?;
+            attempt.put_if_absent(account, &Account { balance: 7 })?;
+            Ok::<_, Error>(7)
+        });
+        paid.await
+    };
+    assert!(matches!(change(lease.token(), "m-1").await, Ok(Answer::New(7))));
+    assert!(matches!(change(lease.token(), "m-1").await, Ok(Answer::Replayed(7))));
+    assert_eq!(engine.row("Orders", "pk", "leader")["token"], json!({"N": lease.token().number().to_string()}));
+    let token = lease.token().clone();
+    leases.release(lease).await.expect("it is held");
+    assert!(change(&token, "m-2").await.is_err_and(|error| error.to_string().contains("lease")));
 }

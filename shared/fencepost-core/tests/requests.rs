@@ -274,15 +274,16 @@ fn page() -> String {
 
 /// Leases, the newest instance, and queries.
 fn beside_tables(page: &mut Page) {
+    let lease = || condition::lease_key(condition::LEASE_KEY, "l");
     page.0.push_str("\n# leases, newest, queries\n\n");
     let times = LeaseTimes { expires_at: 500, cutoff: 400, floor: 300 };
     for (case, once) in [("acquire", false), ("acquire once", true)] {
-        page.add(case, Some(&condition::acquire("l", "me", (&[1, 2], once), times, 9)));
+        page.add(case, Some(&condition::acquire(lease(), "me", (&[1, 2], once), times, 9)));
     }
-    page.add("renew", Some(&condition::renew("l", 7, 3, 600, 9)));
-    page.add("release", Some(&condition::release("l", 7, None, 9)));
-    page.add("release at", Some(&condition::release("l", 7, Some(3), 9)));
-    page.add("require", Some(&condition::check_held(condition::lease_key("l"), 7)));
+    page.add("renew", Some(&condition::renew(lease(), 7, 3, 600, 9)));
+    page.add("release", Some(&condition::release(lease(), 7, None, 9)));
+    page.add("release at", Some(&condition::release(lease(), 7, Some(3), 9)));
+    page.add("require", Some(&condition::check_held(lease(), 7)));
     let by = ["host", "createdAt", "cell"];
     let instance = |name: Option<&str>| {
         let mut instance = item(&[("host", text("h")), ("createdAt", number(5))]);

@@ -91,14 +91,22 @@ impl TableSchema {
     /// A table of [leases](crate::lease::Leases). One with multi-Region strong consistency passes too, and needs no TTL.
     #[must_use]
     pub fn leases() -> Self {
-        Self::new(LEASE_KEY, None).with_key_type(LEASE_KEY, ScalarAttributeType::S).with_ttl(LEASE_PURGE_AT)
+        let schema = TableSchema { ttl: Ttl::On(LEASE_PURGE_AT.to_owned()), ..Self::new(LEASE_KEY, None) };
+        schema.with_key_name(LEASE_KEY)
+    }
+
+    /// Names the partition key of a table of leases or of idempotency records, which is a string.
+    #[must_use]
+    pub fn with_key_name(mut self, name: &str) -> Self {
+        self.keys[0] = name.to_owned();
+        self.types.clear();
+        self.with_key_type(name, ScalarAttributeType::S)
     }
 
     /// A table of the records of [`Idempotency`](crate::Idempotency).
     #[must_use]
     pub fn idempotency() -> Self {
-        let key = IdempotencyRecord::<()>::PARTITION_KEY;
-        Self::of::<IdempotencyRecord<()>>().with_key_type(key, ScalarAttributeType::S)
+        Self::of::<IdempotencyRecord<()>>().with_key_name(IdempotencyRecord::<()>::PARTITION_KEY)
     }
 
     /// Sets the TTL attribute.

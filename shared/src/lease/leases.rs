@@ -27,7 +27,7 @@ use std::time::{Duration, SystemTime};
 ///
 /// | attribute | type | meaning |
 /// |---|---|---|
-/// | `leaseKey` | string | the partition key; there is no sort key |
+/// | `leaseKey`, or [another name](Leases::with_key_name) | string | the partition key; there is no sort key |
 /// | `holder` | string | the holder; missing while the lease is free |
 /// | `token` | number | the fencing token, which rises with each acquire |
 /// | `renewals` | number | the renewals since the last acquire |
@@ -39,6 +39,8 @@ pub struct Leases {
     store: Store,
     pub(super) name: String,
     clock_skew: Duration,
+    /// The name of the partition key.
+    key_name: &'static str,
 }
 
 impl Store {
@@ -47,7 +49,12 @@ impl Store {
     /// The table needs no setting if several Regions write it with strong consistency. Leases need neither transactions
     /// nor TTL: without TTL, the rows of leases only stay.
     pub fn leases(&self, name: impl Into<String>) -> Leases {
-        Leases { store: self.clone(), name: name.into(), clock_skew: Leases::CLOCK_SKEW }
+        Leases {
+            store: self.clone(),
+            name: name.into(),
+            clock_skew: Leases::CLOCK_SKEW,
+            key_name: condition::LEASE_KEY,
+        }
     }
 }
 
@@ -65,6 +72,12 @@ impl Leases {
     #[must_use]
     pub fn with_clock_skew(self, clock_skew: Duration) -> Self {
         Leases { clock_skew: clock_skew.min(Self::MAX_CLOCK_SKEW), ..self }
+    }
+
+    /// Names the partition key of the table, if it is not `leaseKey`. All users of a table must use the same name.
+    #[must_use]
+    pub fn with_key_name(self, key_name: &'static str) -> Self {
+        Leases { key_name, ..self }
     }
 
     /// Returns the leases for this call, as after [`Store::in_call`].
@@ -97,7 +110,7 @@ impl Leases {
     /// the table decides whether the lease is held under it.
     #[must_use]
     pub fn token(&self, key: &str, number: u64) -> FencingToken {
-        FencingToken { table: self.name.clone(), key: key.to_owned(), token: number }
+        FencingToken { table: self.name.clone(), key_name: self.key_name, key: key.to_owned(), token: number }
     }
 
     /// Reads the row of the lease, strongly consistent, whether the lease is held or not. `None` if there is no row.
@@ -105,7 +118,7 @@ impl Leases {
     /// # Errors
     /// See [`Failure`].
     pub async fn stored(&self, key: &str) -> Result<Option<StoredLease>, Failure> {
-        let address = Address { table: self.name.clone(), key: key_of(key)? };
+        let address = Address { table: self.name.clone(), key: self.row_of(key)? };
         let row = read_one(self.sender(), &self.store.call(), address).await?;
         Ok(row.as_ref().map(lease::read).transpose()?)
     }
@@ -165,7 +178,7 @@ impl Leases {
         terms: LeaseTerms,
         call: &Call,
     ) -> Result<Acquired, Error<StoredLease>> {
-        key_of(key)?;
+        let row = self.row_of(key)?;
         if holder.is_empty() {
             return Err(invalid("the holder of a lease is empty".to_owned()).into());
         }
@@ -173,8 +186,8 @@ impl Leases {
         let now = self.now();
         let until = DualClockDeadline::within(terms.length(), now);
         let times = LeaseTimes::at(now, terms.length(), self.clock_skew);
-        let write = condition::acquire(key, holder, (id, once), times, Self::purge_at(now));
-        let mut attempt = self.change("acquire", key, call);
+        let write = condition::acquire(row.clone(), holder, (id, once), times, Self::purge_at(now));
+        let mut attempt = self.change("acquire", row, call);
         let (stored, pending) = match attempt.repeated(self.sender(), call, &write, lease::read).await? {
             // A lease without a row is free. So it cannot refuse.
             Done::Answered(refused) => refusing_row(refused).map_err(|failure| failure.at(|| attempt.place()))?,
@@ -196,9 +209,13 @@ impl Leases {
         }
     }
 
-    /// A change of the lease with this key.
-    pub(super) fn change(&self, operation: &'static str, key: &str, call: &Call) -> Attempt {
-        let address = Address { table: self.name.clone(), key: condition::lease_key(key) };
+    fn row_of(&self, key: &str) -> Result<Attributes, Failure> {
+        Key::from(key).attributes(self.key_name, None).map_err(invalid)
+    }
+
+    /// A change of the lease in this row.
+    pub(super) fn change(&self, operation: &'static str, key: Attributes, call: &Call) -> Attempt {
+        let address = Address { table: self.name.clone(), key };
         Attempt::of_one(operation, address, &LEASES, Requests::UPDATES, self.sender(), call)
     }
 
@@ -252,10 +269,6 @@ pub(super) fn read_returned(attempt: &Attempt, row: Option<Attributes>) -> Resul
     let unsaid = |source: Source| Failure::of(FailureKind::OutcomeUnknown { source }).at(|| attempt.place());
     let row = row.ok_or_else(|| unsaid("the write was applied, but its answer shows no row".into()))?;
     lease::read(&row).map_err(|failure| unsaid(Failure::from(failure).into()))
-}
-
-fn key_of(key: &str) -> Result<Attributes, Failure> {
-    Key::from(key).attributes(condition::LEASE_KEY, None).map_err(invalid)
 }
 
 pub(super) fn corrupt(reason: &str) -> Failure {

@@ -63,7 +63,7 @@ impl Leases {
         conflict: impl Fn(&StoredLease) -> Option<R>,
         call: &Call,
     ) -> Result<Lease, Error<R>> {
-        let mut attempt = self.change("renew", &token.key, call);
+        let mut attempt = self.change("renew", token.row(), call);
         // An earlier renewal of this call. It may have been applied before another renewal followed it.
         let mut earlier: Option<Source> = None;
         let mut last = None;
@@ -97,7 +97,7 @@ impl Leases {
             let until = DualClockDeadline::within(terms.length(), now);
             let LeaseTimes { expires_at, .. } = LeaseTimes::at(now, terms.length(), self.clock_skew());
             last = Some((expires_at, until));
-            let write = condition::renew(&token.key, token.token, at, expires_at, Self::purge_at(now));
+            let write = condition::renew(token.row(), token.token, at, expires_at, Self::purge_at(now));
             Ok(Next::Send(Sending::repeating(write), until))
         });
         let (stored, until) = match done.await {
@@ -128,9 +128,9 @@ impl Leases {
     /// # Errors
     /// See [`Leases::release`]. Also [`NotHeldAt::Conflict`]: the lease does not have `at` renewals.
     pub async fn release_at(&self, token: &FencingToken, at: Option<u64>) -> Result<(), Error<NotHeldAt>> {
-        let write = condition::release(&token.key, token.token, at, Self::purge_at(self.now()));
+        let write = condition::release(token.row(), token.token, at, Self::purge_at(self.now()));
         let call = self.store().call();
-        let mut attempt = self.change("release", &token.key, &call);
+        let mut attempt = self.change("release", token.row(), &call);
         let done = attempt.repeated(self.sender(), &call, &write, lease::read);
         let Done::Answered((stored, pending)) = done.await? else { return Ok(()) };
         let unknown = |source| Failure::of(FailureKind::OutcomeUnknown { source }).at(|| attempt.place());

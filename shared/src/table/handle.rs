@@ -17,7 +17,7 @@ use fencepost_core::format::value::{settle_all, undeclared};
 use fencepost_core::{ItemVersion, Versioned};
 use std::fmt;
 use std::marker::PhantomData;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A table of items with values of type `T`. [`Store::table`] makes it; copies are cheap.
@@ -95,6 +95,11 @@ impl<T: Record> Table<T> {
         self.clone().with(|raw| raw.fence = Some(token.number()))
     }
 
+    /// The same table with another name of its partition key.
+    pub(crate) fn with_partition_key(self, name: &'static str) -> Self {
+        self.with(|raw| raw.layout = with_partition_key(raw.layout, name))
+    }
+
     /// Returns the table for this call, as after [`Store::in_call`].
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
@@ -121,9 +126,9 @@ impl<T: Record> Table<T> {
     }
 
     /// The attributes of the key. Each operation begins with them, so fields are checked here.
-    pub(crate) fn key_attributes(key: &Key) -> Result<Attributes, Failure> {
+    pub(crate) fn key_attributes(&self, key: &Key) -> Result<Attributes, Failure> {
         Self::check_fields()?;
-        key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
+        key.attributes(self.raw.layout.partition_key, self.raw.layout.sort_key).map_err(invalid)
     }
 
     pub(crate) fn check_fields() -> Result<(), Failure> {
@@ -201,7 +206,7 @@ impl<T: Record> Table<T> {
 
     /// A change of the item with this key by an operation.
     pub(super) fn change(&self, operation: &'static str, key: impl Into<Key>, call: &Call) -> Result<Attempt, Failure> {
-        let key = Self::key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place(operation, None)))?;
+        let key = self.key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place(operation, None)))?;
         Ok(self.raw.change(operation, key, call))
     }
 }
@@ -238,6 +243,19 @@ impl RawTable {
         let seen = self.remembers_items.then(|| self.sender().row_cache.get(&self.name, key))??;
         Some(seen).filter(|row| !row.attributes.is_empty())
     }
+}
+
+/// The layout with another partition key. Each name makes one layout in the life of a program, which stays.
+fn with_partition_key(layout: &'static Layout, partition_key: &'static str) -> &'static Layout {
+    static MADE: Mutex<Vec<&Layout>> = Mutex::new(Vec::new());
+    let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_it = |one: &&&Layout| one.partition_key == partition_key && one.attributes == layout.attributes;
+    if let Some(one) = made.iter().find(is_it) {
+        return one;
+    }
+    let one: &'static Layout = Box::leak(Box::new(Layout { partition_key, ..*layout }));
+    made.push(one);
+    one
 }
 
 pub(crate) fn invalid(reason: String) -> Failure {

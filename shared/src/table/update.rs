@@ -41,7 +41,7 @@ impl<T: Record> Table<T> {
     /// [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): the table did not answer before the deadline; call again later.
     /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): repair the row. [`FailureKind::Rejected`](crate::FailureKind::Rejected): correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Versioned<T>>, Failure> {
-        let key = Self::key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place("get", None)))?;
+        let key = self.key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place("get", None)))?;
         let row = self.raw.observe(&key, &self.call()).await;
         let item = row.and_then(|row| row.as_ref().map_or(Ok(None), Self::decode));
         item.map_err(|failure| failure.at(|| self.place("get", Some(&key))))
@@ -51,7 +51,7 @@ impl<T: Record> Table<T> {
     /// item may be out of date.
     #[cfg_attr(not(any(feature = "http", feature = "testing")), expect(dead_code, reason = "only `http` needs it"))]
     pub(crate) fn last_seen(&self, key: impl Into<Key>) -> Option<Versioned<T>> {
-        let row = self.raw.remembered(&Self::key_attributes(&key.into()).ok()?)?;
+        let row = self.raw.remembered(&self.key_attributes(&key.into()).ok()?)?;
         Self::decode(&row).ok().flatten()
     }
 
@@ -253,7 +253,7 @@ impl<T: Record> Table<T> {
             let mut rows: Vec<Address> = Vec::with_capacity(keys.len());
             let mut places = Vec::with_capacity(keys.len());
             for key in keys {
-                let row = Address { table: self.raw.name.clone(), key: Self::key_attributes(key)? };
+                let row = Address { table: self.raw.name.clone(), key: self.key_attributes(key)? };
                 // DynamoDB refuses a batch with the same row twice.
                 places.push(rows.iter().position(|other| *other == row).unwrap_or(rows.len()));
                 if places.last() == Some(&rows.len()) {

@@ -4,6 +4,7 @@ use crate::driver::send::step;
 use crate::error::Failure;
 use crate::lease::Leases;
 use crate::lww::{LwwRecord, OrderKey, ordering, tombstone};
+use crate::table::handle::invalid;
 use crate::table::{Edit, Key, Record, Table};
 use aws_sdk_dynamodb::types::TransactWriteItem;
 use fencepost_core::condition::{self, Clauses, Commit, Demand, LeaseTimes};
@@ -66,7 +67,7 @@ impl Writer<'_> {
     /// Never: these requests are whole.
     pub fn request<T: Record>(&self, write: &RowWrite<'_, T>) -> Result<Option<TransactWriteItem>, Failure> {
         let layout = Table::<T>::LAYOUT;
-        let key = Table::<T>::key_attributes(self.key)?;
+        let key = key_of::<T>(self.key)?;
         let row = self.seen.cloned().map(|seen| Row::read(layout, seen)).transpose()?;
         let commit = Commit { id: self.id, prune: &[], burn: self.burn, fence: self.fence };
         let (now, retention) = (UNIX_EPOCH, self.purge_at.duration_since(UNIX_EPOCH).expect("a time after 1970"));
@@ -132,6 +133,10 @@ pub enum LeaseWrite<'a> {
     },
 }
 
+fn key_of<T: Record>(key: &Key) -> Result<Attributes, Failure> {
+    key.attributes(T::PARTITION_KEY, T::SORT_KEY).map_err(invalid)
+}
+
 /// The request for a write to a lease. `now` decides when TTL may remove the row.
 ///
 /// # Panics
@@ -139,11 +144,12 @@ pub enum LeaseWrite<'a> {
 #[must_use]
 pub fn lease_request(table: &str, key: &str, write: &LeaseWrite<'_>, now: SystemTime) -> TransactWriteItem {
     let purge_at = Leases::purge_at(now);
+    let row = || condition::lease_key(condition::LEASE_KEY, key);
     let write = match *write {
-        LeaseWrite::Acquire { holder, id, times } => condition::acquire(key, holder, (id, true), times, purge_at),
-        LeaseWrite::Renew { token, at, expires_at } => condition::renew(key, token, at, expires_at, purge_at),
-        LeaseWrite::Release { token } => condition::release(key, token, None, purge_at),
-        LeaseWrite::Require { token } => condition::check_held(condition::lease_key(key), token),
+        LeaseWrite::Acquire { holder, id, times } => condition::acquire(row(), holder, (id, true), times, purge_at),
+        LeaseWrite::Renew { token, at, expires_at } => condition::renew(row(), token, at, expires_at, purge_at),
+        LeaseWrite::Release { token } => condition::release(row(), token, None, purge_at),
+        LeaseWrite::Require { token } => condition::check_held(row(), token),
     };
     step(table, write).expect("a whole request")
 }
@@ -164,10 +170,10 @@ pub fn newest_request<T: LwwRecord>(
 ) -> Result<TransactWriteItem, Failure> {
     let write = if let Some(value) = value {
         let mut item = Table::<T>::encode(value)?;
-        item.extend(Table::<T>::key_attributes(key)?);
+        item.extend(key_of::<T>(key)?);
         condition::put_if_newer(ordering::<T>(), item)
     } else {
-        condition::put_unless_newer(ordering::<T>(), tombstone::<T>(key, order_key, purge_at)?)
+        condition::put_unless_newer(ordering::<T>(), tombstone::<T>(key_of::<T>(key)?, order_key, purge_at)?)
     };
     Ok(step(table, write).expect("a whole request"))
 }

@@ -6,7 +6,6 @@ use crate::error::{Failure, FailureKind};
 use crate::fencing_token::FencingToken;
 use crate::store::Store;
 use crate::table::{Key, Record, Table};
-use fencepost_core::condition;
 use fencepost_core::format::layout::Regions;
 use std::fmt;
 use std::marker::PhantomData;
@@ -72,14 +71,14 @@ impl Reads {
     /// The table of the lease must have transactions. `DynamoDB` rejects the whole transaction if the table has
     /// multi-Region strong consistency. There, write under the token of the lease instead: [`Table::fenced_by`].
     pub fn lease(&mut self, name: impl Into<String>, token: &FencingToken) -> Item<FencingToken> {
-        let address = Address { table: token.table.clone(), key: condition::lease_key(&token.key) };
+        let address = Address { table: token.table.clone(), key: token.row() };
         let row = KnownRow::new(name.into(), address, &LEASES);
         self.rows.push(KnownRow { fence: Some(token.token), known: Known::Lease { is_lost: false }, ..row });
         self.last_item()
     }
 
     fn add<T: Record>(&mut self, name: String, table: &Table<T>, key: &Key, is_read_first: bool) -> Item<T> {
-        match Table::<T>::key_attributes(key) {
+        match table.key_attributes(key) {
             Ok(key) => {
                 let address = Address { table: table.raw.name.clone(), key };
                 self.rows.push(KnownRow {

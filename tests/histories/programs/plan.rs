@@ -432,22 +432,11 @@ impl Plan {
         }
         let is_ordered = ["N", "S", "B"].iter().any(|kind| value.get(*kind).is_some());
         let is_set = ["SS", "NS", "BS"].iter().any(|kind| value.get(*kind).is_some());
-        // Drawn aside, so that the other programs stay as they are.
+        // Drawn aside, so that the rest of the program stays as it is.
         let mut aside = self.rng.clone();
         aside.u64(..);
-        if aside.u32(..3) == 0 {
-            match aside.u32(..5) {
-                0 if is_ordered => return Clause::Raise(path, value),
-                1 if is_member || may_go => return Clause::Fill(path, value),
-                2 if is_member || name == "list" => {
-                    if let Some(member) = value["L"].as_array().and_then(|list| list.first()) {
-                        return Clause::Append(path, vec![member.clone(); aside.usize(1..3)]);
-                    }
-                }
-                _ => return Clause::OnlyIf(ask(&mut aside, &path, &value, is_ordered, 2)),
-            }
-        }
-        match self.rng.u32(..8) {
+        let (at, one) = (path.clone(), value.clone());
+        let usual = match self.rng.u32(..8) {
             5.. if is_set => Clause::Set(path, value),
             2 if is_ordered => {
                 Clause::OnlyIf(Ask::Either(Box::new([Ask::None(path.clone()), Ask::AtMost(path, value)])))
@@ -458,6 +447,18 @@ impl Plan {
             6 if !is_member => Clause::Stamp(name, value),
             7 if self.chance(2) => Clause::OnlyIf(Ask::None(path)),
             _ => Clause::Set(path, value),
+        };
+        if aside.u32(..3) != 0 {
+            return usual;
+        }
+        match aside.u32(..5) {
+            0 if is_ordered => Clause::Raise(at, one),
+            1 if is_member || may_go => Clause::Fill(at, one),
+            2 if is_member || at == ["list"] => match one["L"].as_array().and_then(|list| list.first()) {
+                Some(member) => Clause::Append(at, vec![member.clone(); aside.usize(1..3)]),
+                None => usual,
+            },
+            _ => Clause::OnlyIf(ask(&mut aside, &at, &one, is_ordered, 2)),
         }
     }
 }

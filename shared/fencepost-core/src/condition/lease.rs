@@ -30,8 +30,9 @@ pub const ACQUIRE_ID: &str = "acquireId";
 /// Number, epoch seconds: the time after which TTL may remove the row.
 pub const LEASE_PURGE_AT: &str = "purgeAt";
 
-pub fn lease_key(key: &str) -> Attributes {
-    HashMap::from([(LEASE_KEY.to_owned(), AttributeValue::S(key.to_owned()))])
+/// The key of a lease in a table whose partition key has this name.
+pub fn lease_key(name: &str, key: &str) -> Attributes {
+    HashMap::from([(name.to_owned(), AttributeValue::S(key.to_owned()))])
 }
 
 /// The times of an acquire or a renewal, in milliseconds since 1970, by the clock of the caller before the first send.
@@ -48,7 +49,7 @@ pub struct LeaseTimes {
 /// Acquires a free or ended lease. Returns the new row. With `once`, this id acquires only once: a late copy leaves the
 /// lease alone after it was acquired and released, unless another caller has acquired it in between.
 pub fn acquire(
-    key: &str,
+    key: Attributes,
     holder: &str,
     (id, once): (&[u8], bool),
     times: LeaseTimes,
@@ -71,7 +72,7 @@ pub fn acquire(
 }
 
 /// Renews a lease held under this token with exactly `at` renewals. Returns the new row.
-pub fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u64) -> ConditionalWrite {
+pub fn renew(key: Attributes, token: u64, at: u64, expires_at: u64, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #renewals = #renewals + :one, #expires = :expires, #purge = :purge";
     let values = [
         (":token", number(token)),
@@ -84,7 +85,7 @@ pub fn renew(key: &str, token: u64, at: u64, expires_at: u64, purge_at: u64) -> 
 }
 
 /// Removes the holder of a lease last acquired with this token, and with exactly `at` renewals, if given.
-pub fn release(key: &str, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
+pub fn release(key: Attributes, token: u64, at: Option<u64>, purge_at: u64) -> ConditionalWrite {
     let expression = "SET #purge = :purge REMOVE #holder";
     let values = [(":token", number(token)), (":purge", number(purge_at))];
     let condition = if at.is_some() { IS_UNDER_TOKEN_AT } else { IS_UNDER_TOKEN };
@@ -97,8 +98,8 @@ pub fn check_held(key: Attributes, token: u64) -> ConditionalWrite {
     on_lease(Operation::Check { key }, IS_HELD, [(":token", number(token))])
 }
 
-fn update_of(key: &str, expression: &str) -> Operation {
-    Operation::Update { key: lease_key(key), expression: expression.to_owned() }
+fn update_of(key: Attributes, expression: &str) -> Operation {
+    Operation::Update { key, expression: expression.to_owned() }
 }
 
 fn on_lease(

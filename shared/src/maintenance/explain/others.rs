@@ -12,8 +12,9 @@ const OF_A_LEASE: [&str; 4] = [TOKEN, RENEWALS, EXPIRES_AT, ACQUIRE_ID];
 const OF_A_MAPPING: [&str; 2] = ["hostIp", "creationTimestamp"];
 
 pub(super) fn is_lease(attributes: &Attributes) -> bool {
-    attributes.contains_key(LEASE_KEY)
-        && OF_A_LEASE.iter().filter(|name| attributes.contains_key(**name)).count() + 1 >= OF_A_LEASE.len()
+    let missing = OF_A_LEASE.iter().filter(|name| !attributes.contains_key(**name)).count();
+    // The table may give its key another name.
+    missing == 0 || missing == 1 && attributes.contains_key(LEASE_KEY)
 }
 
 /// Whether this is a mapping, perhaps a damaged one, or the tombstone of any row of which the newest instance wins: it has
