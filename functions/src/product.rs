@@ -86,7 +86,6 @@ impl Product {
     }
 
     /// The same change as an edit, which needs no version. So it conflicts with no other edit.
-    #[must_use]
     pub fn edit(&self, by: i64, now: Timestamp) -> Edit<Product> {
         let product = Self::FIELDS;
         let low = self.low_stock_at;

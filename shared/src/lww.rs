@@ -225,7 +225,7 @@ impl<T: LwwRecord> LwwTable<T> {
 
     async fn delete_at(&self, key: &Attributes, order_key: &OrderKey) -> Result<Deletion, Failure> {
         let purge_at = epoch_seconds(self.table.sender().clock.now() + self.table.raw.tombstone_retention);
-        let tombstone = tombstone::<T>(key.clone(), order_key, purge_at)?;
+        let tombstone = tombstone::<T>(key.clone(), order_key, purge_at);
         match self.put("delete", key, condition::put_unless_newer(ordering::<T>(), tombstone)).await? {
             Put::Applied(replaced) => {
                 let was_live = replaced.is_some_and(|replaced| !replaced.contains_key(T::SETTINGS.0.names.purge_at));
@@ -260,18 +260,14 @@ pub(crate) fn ordering<T: LwwRecord>() -> OrderedBy {
 }
 
 /// The tombstone of an instance, or of all instances with its number. `purge_at` is in epoch seconds.
-pub(crate) fn tombstone<T: LwwRecord>(
-    key: Attributes,
-    order_key: &OrderKey,
-    purge_at: u64,
-) -> Result<Attributes, Failure> {
+pub(crate) fn tombstone<T: LwwRecord>(key: Attributes, order_key: &OrderKey, purge_at: u64) -> Attributes {
     let mut tombstone = key;
     tombstone.insert(T::ORDERED_BY.to_owned(), row::number(order_key.order));
     tombstone.insert(T::SETTINGS.0.names.purge_at.to_owned(), row::number(purge_at));
     if let Some(name) = &order_key.name {
         tombstone.insert(T::NAMED_BY.to_owned(), AttributeValue::S(name.clone()));
     }
-    Ok(tombstone)
+    tombstone
 }
 
 enum Put<T> {

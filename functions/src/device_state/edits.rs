@@ -84,7 +84,6 @@ fn list_members(place: Place, names: usize, value: Value, members: &mut Vec<(Pla
 }
 
 /// The status as an edit.
-#[must_use]
 pub fn status_as_edit(status: Status, now: Timestamp) -> Edit<Device> {
     STATUS.set(status).only_if_changed().stamp(&UPDATED_AT, now)
 }

@@ -80,9 +80,10 @@ fn encode(field: &Field, stored: &Stored) -> TokenStream {
     let skips = stored.skips.as_ref().map(|skips| {
         quote! { if #skips(&value) { return ::core::result::Result::Ok(::core::option::Option::None); } }
     });
-    let written = match &stored.writer {
-        Some(writer) => quote!(#writer(&value, ::fencepost::__private::Serializer)),
-        None => quote!(::fencepost::__private::Serialize::serialize(&value, ::fencepost::__private::Serializer)),
+    let written = if let Some(writer) = &stored.writer {
+        quote!(#writer(&value, ::fencepost::__private::Serializer))
+    } else {
+        quote!(::fencepost::__private::Serialize::serialize(&value, ::fencepost::__private::Serializer))
     };
     quote! {
         |value: #value| {

@@ -98,7 +98,7 @@ impl TableSchema {
     /// Names the partition key of a table of leases or of idempotency records, which is a string.
     #[must_use]
     pub fn with_key_name(mut self, name: &str) -> Self {
-        self.keys[0] = name.to_owned();
+        name.clone_into(&mut self.keys[0]);
         self.types.clear();
         self.with_key_type(name, ScalarAttributeType::S)
     }

@@ -113,7 +113,6 @@ impl<T, V, P: Attribute> Field<T, V, P> {
 impl<T, V, P: Presence> Field<T, V, P> {
     /// Sets the value. Of a member of a map, the map must be there. A list in place of a stored set becomes a set of its
     /// kind, or the edit is refused.
-    #[must_use]
     pub fn set(&self, value: V) -> Edit<T> {
         self.edit(value, |edit, path, value| match value {
             Some(value) => edit.and_set(path, value),
@@ -125,7 +124,6 @@ impl<T, V, P: Presence> Field<T, V, P> {
     /// same. Only numbers, texts and bytes have an order.
     ///
     /// Which of the two it is, is guessed from the item that this client saw last. A wrong guess costs one more request.
-    #[must_use]
     pub fn raise_to(&self, value: V) -> Edit<T> {
         let none = self.absent();
         self.edit_stored(value, |edit, path, value| {
@@ -136,7 +134,6 @@ impl<T, V, P: Presence> Field<T, V, P> {
     }
 
     /// The field has this value, as `DynamoDB` compares values: numbers by their value, sets without an order.
-    #[must_use]
     pub fn is(&self, value: V) -> Condition<T> {
         match self.encoded(value) {
             Ok(Some(value)) => self.demand(Demanded::Compared(Comparison::Equal, value)),
@@ -146,38 +143,32 @@ impl<T, V, P: Presence> Field<T, V, P> {
     }
 
     /// The field has another value, or none.
-    #[must_use]
     pub fn is_not(&self, value: V) -> Condition<T> {
         !self.is(value)
     }
 
     /// The field has one of these values. There is at least one.
-    #[must_use]
     pub fn is_any_of(&self, values: impl IntoIterator<Item = V>) -> Condition<T> {
         Condition::any(values.into_iter().map(|value| self.is(value)))
     }
 
     /// The field has a value below this one. A missing value meets no comparison. Numbers are compared as numbers, texts and
     /// bytes byte by byte; other values have no order, and the edit is refused.
-    #[must_use]
     pub fn is_less_than(&self, value: V) -> Condition<T> {
         self.compared(Comparison::Less, value)
     }
 
     /// The field has this value, or one below it: see [`Field::is_less_than`].
-    #[must_use]
     pub fn is_at_most(&self, value: V) -> Condition<T> {
         self.compared(Comparison::AtMost, value)
     }
 
     /// The field has this value, or one above it: see [`Field::is_less_than`].
-    #[must_use]
     pub fn is_at_least(&self, value: V) -> Condition<T> {
         self.compared(Comparison::AtLeast, value)
     }
 
     /// The field has a value above this one: see [`Field::is_less_than`].
-    #[must_use]
     pub fn is_more_than(&self, value: V) -> Condition<T> {
         self.compared(Comparison::More, value)
     }
@@ -212,7 +203,6 @@ impl<T, V, P: Presence> Field<T, V, P> {
     }
 
     /// Removes the value, if there is one. Of a member of a map, the map must be there.
-    #[must_use]
     pub fn remove(&self) -> Edit<T>
     where
         P: MayBeAbsent,
@@ -222,7 +212,6 @@ impl<T, V, P: Presence> Field<T, V, P> {
 
     /// Sets the value if there is none. One that is there is left as it is, and the edit is applied all the same. The
     /// choice is guessed like that of [`Field::raise_to`].
-    #[must_use]
     pub fn set_if_none(&self, value: V) -> Edit<T>
     where
         P: MayBeAbsent,
@@ -235,7 +224,6 @@ impl<T, V, P: Presence> Field<T, V, P> {
 
     /// There is no value. The `NULL` that serde stores for the `None` of an `Option` is none. A member of a map that is
     /// `null` is a value.
-    #[must_use]
     pub fn is_none(&self) -> Condition<T>
     where
         P: MayBeAbsent,
@@ -244,7 +232,6 @@ impl<T, V, P: Presence> Field<T, V, P> {
     }
 
     /// There is a value.
-    #[must_use]
     pub fn is_some(&self) -> Condition<T>
     where
         P: MayBeAbsent,
@@ -258,7 +245,6 @@ impl<T, V, P: Presence> Field<T, V, P> {
     /// The field calls an add within bounds *escrow* (O'Neil 1986) or a *bounded counter*. Sums are those of
     /// `DynamoDB`: exact up to 38 significant digits. For numbers that need more, use
     /// [`Table::update_with_retry`](crate::Table::update_with_retry).
-    #[must_use]
     pub fn add(&self, by: V::Amount, bounds: impl Into<Bounds>) -> Edit<T>
     where
         V: Quantity,
@@ -268,7 +254,6 @@ impl<T, V, P: Presence> Field<T, V, P> {
     }
 
     /// Appends members to the list. The list must be there, and a stored set is none.
-    #[must_use]
     pub fn append(&self, members: impl IntoIterator<Item = V::Member>) -> Edit<T>
     where
         V: List,

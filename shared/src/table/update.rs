@@ -72,7 +72,9 @@ impl<T: Record> Table<T> {
                 Ok(None) => attempt.rows[0].known.row(),
                 Ok(Some(current)) => return Ok(Next::Answer(Error::Refused(Exists(Box::new(current))))),
                 // The key is taken, as with `Exists`.
-                Err(failure) => return Ok(Next::Answer(Error::Failed(failure))),
+                Err(failure) => {
+                    return Ok(Next::Answer(Error::Failed(failure.at(|| attempt.place()))));
+                }
             };
             let item = Self::encode(value)?;
             let write = match row {

@@ -173,7 +173,7 @@ pub fn newest_request<T: LwwRecord>(
         item.extend(key_of::<T>(key)?);
         condition::put_if_newer(ordering::<T>(), item)
     } else {
-        condition::put_unless_newer(ordering::<T>(), tombstone::<T>(key_of::<T>(key)?, order_key, purge_at)?)
+        condition::put_unless_newer(ordering::<T>(), tombstone::<T>(key_of::<T>(key)?, order_key, purge_at))
     };
     Ok(step(table, write).expect("a whole request"))
 }
