@@ -99,8 +99,12 @@ impl Clause {
     /// The path that it writes to.
     pub fn writes(&self) -> Option<Path> {
         match self {
-            Clause::Add(path, ..) | Clause::Set(path, _) | Clause::Remove(path) => Some(path.clone()),
-            Clause::Raise(path, _) | Clause::Fill(path, _) | Clause::Append(path, _) => Some(path.clone()),
+            Clause::Add(path, ..)
+            | Clause::Set(path, _)
+            | Clause::Remove(path)
+            | Clause::Raise(path, _)
+            | Clause::Fill(path, _)
+            | Clause::Append(path, _) => Some(path.clone()),
             Clause::Stamp(name, _) | Clause::Bands(name, ..) => Some(vec![name.clone()]),
             _ => None,
         }
