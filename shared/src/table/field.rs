@@ -492,7 +492,7 @@ impl<V: Serialize> List for VecDeque<V> {
 }
 
 /// A type that is stored as a map with any members of one type, which an edit may change one by one. With the feature
-/// `json`, the objects of [`json`](crate::json) are such maps too.
+/// `json`, the objects of the module `json` are such maps too.
 #[diagnostic::on_unimplemented(message = "`{Self}` is not a map whose members an edit may change one by one")]
 pub trait Members {
     /// The type of the members.
