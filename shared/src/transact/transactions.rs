@@ -26,8 +26,8 @@ impl Store {
     /// cannot be excluded in this way in a table where rows may vanish, nor the first change of another program's row. A
     /// decision that then changes other items is [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown).
     ///
-    /// The page of the [crate](crate) has an example with a refusal. If the decision never refuses, the only error is a
-    /// failure. So `?` makes it a [`Failure`](crate::Failure):
+    /// The page of [`Reads`] has an example with a refusal. If the decision never refuses, the only error is a failure. So `?`
+    /// makes it a [`Failure`](crate::Failure):
     ///
     /// ```
     /// # use fencepost::{Failure, FailureKind, Reads, Record, Store, Table};
