@@ -122,6 +122,31 @@ impl Deletion {
 ///
 /// Its rows have no versions, so never write to it through a [`Table`]. Its TTL attribute is that of
 /// [`Names::purge_at`](crate::Names::purge_at): `_purgeAt` by default.
+///
+/// ```
+/// # use fencepost::Store;
+/// use fencepost::lww::{Deletion, LwwTable, OrderKey, Registration};
+/// # #[derive(PartialEq, serde::Serialize, serde::Deserialize, fencepost::Record)]
+/// # #[record(key = "shard")]
+/// # struct Leader { term: u64, node: String }
+/// # impl fencepost::lww::LwwRecord for Leader {
+/// #     const ORDERED_BY: &'static str = "term";
+/// #     const NAMED_BY: &'static str = "node";
+/// # }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let engine = fencepost_test::Engine::embedded(&[("Leaders", "shard")]);
+/// let leaders: LwwTable<Leader> = Store::new(&engine.client()).lww_table("Leaders");
+/// let led_by = |term, node: &str| Leader { term, node: node.to_owned() };
+/// assert!(matches!(leaders.register("s-1", &led_by(8, "b")).await?, Registration::New));
+/// assert!(matches!(leaders.register("s-1", &led_by(7, "a")).await?, Registration::Superseded { .. })); // late
+///
+/// let newest = OrderKey { order: 8, name: Some("b".to_owned()) };
+/// assert_eq!(leaders.delete("s-1", &newest).await?, Deletion::Deleted);
+/// assert!(leaders.get("s-1").await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
 pub struct LwwTable<T> {
     table: Table<T>,
 }

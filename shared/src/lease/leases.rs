@@ -34,6 +34,42 @@ use std::time::{Duration, SystemTime};
 /// | `expiresAt` | number | the end of the lease, in milliseconds since 1970 |
 /// | `acquireId` | binary | the id of the last acquire |
 /// | `purgeAt` | number | the TTL attribute: when the row may go, in seconds since 1970 |
+///
+/// [`Leases::while_held`] does all that a service needs, as the [guide](crate::guide::leases) shows. By hand:
+///
+/// ```
+/// # use fencepost::lease::{Acquired, LeaseTerms};
+/// # use fencepost::{Error, IdempotencyClaim, Store};
+/// # use std::time::Duration;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let engine = fencepost_test::Engine::embedded(&[("Leases", "leaseKey")]);
+/// let leases = Store::new(&engine.client()).leases("Leases").with_clock_skew(Duration::from_secs(2));
+/// let terms = LeaseTerms::new(Duration::from_secs(60))?;
+/// let mut lease = leases.acquire("job", "host-1", terms).await?;
+/// leases.renew(&mut lease, terms).await?;
+///
+/// let late = leases.acquire_within("job", "host-2", terms, Duration::from_millis(1)).await;
+/// let Err(Error::Refused(held)) = late else { panic!("host-1 has it") };
+/// assert!(leases.free_in(held.until) > Duration::from_secs(50));
+///
+/// // Another process of the holder knows the number of the token.
+/// let token = leases.token("job", lease.token().number());
+/// leases.renew_at(&token, None, terms).await?;
+/// let stored = leases.get("job").await?.expect("it is held");
+/// assert!(stored.renewals == 2 && leases.remaining(&stored) > Duration::from_secs(50));
+/// leases.release_at(&token, None).await?; // as `leases.release(lease)`
+/// assert!(leases.get("job").await?.is_none());
+/// assert!(leases.stored("job").await?.is_some()); // the row remembers the token
+///
+/// // A request that may come again gets the same lease again.
+/// let claim = IdempotencyClaim::new(&["job", "request-7"], &[]);
+/// let first = leases.acquire_once("job", "host-2", terms, &claim).await?;
+/// let again = leases.acquire_once("job", "host-2", terms, &claim).await?;
+/// assert!(matches!((first, again), (Acquired::New(_), Acquired::Replayed(_))));
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Leases {
     store: Store,

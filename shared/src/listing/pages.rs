@@ -149,6 +149,16 @@ impl<T: Record> Pages<T> {
     }
 
     /// The pages as a stream. It ends after the last page, and after the first error.
+    ///
+    /// ```
+    /// # use fencepost::{Error, InvalidCursor, Page, Record, Table};
+    /// # use futures_core::Stream;
+    /// # use std::{future::poll_fn, pin::pin};
+    /// async fn first<T: Record + Send + 'static>(all: &Table<T>) -> Option<Result<Page<T>, Error<InvalidCursor>>> {
+    ///     let mut pages = pin!(all.query("roof").pages().into_stream());
+    ///     poll_fn(|context| pages.as_mut().poll_next(context)).await // or `next()` of `futures_util::StreamExt`
+    /// }
+    /// ```
     #[must_use]
     pub fn into_stream(self) -> PageStream<T>
     where

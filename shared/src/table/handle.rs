@@ -21,6 +21,41 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A table of items with values of type `T`. [`Store::table`] makes it; copies are cheap.
+///
+/// ```
+/// # use fencepost::{Record, Store, Table, VersionError};
+/// # use serde::{Deserialize, Serialize};
+/// # use std::time::Duration;
+/// # #[derive(Clone, Serialize, Deserialize, Record)]
+/// # #[record(key = "userId")]
+/// # struct User { name: String }
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # let engine = fencepost_test::Engine::embedded(&[("Users", "userId")]);
+/// let store = Store::new(&engine.client()).with_time_limit(Duration::from_secs(5));
+/// let users: Table<User> = store.table("Users");
+/// let ada = users.create("u-1", &User { name: "Ada".to_owned() }).await?;
+///
+/// // A client names the version that it has seen, as by an `If-Match`.
+/// let rename = |_: &User| Ok::<_, &str>(Some(User { name: "Grace".to_owned() }));
+/// let grace = users.update_at_version("u-1", ada.at, rename).await?;
+/// let stale = users.update_at_version("u-1", ada.at, rename).await;
+/// assert!(matches!(stale, Err(VersionError::Conflict(current)) if current.name == "Grace"));
+/// users.delete_at_version("u-1", grace.at).await?;
+///
+/// // Settings of this handle, and not of the table.
+/// let users = users.remembering_items().with_tombstone_retention(Duration::from_hours(24));
+/// users.create("u-2", &User { name: "Edsger".to_owned() }).await?;
+/// let both = users.get_many(["u-1", "u-2"]).await?;
+/// assert_eq!(both.iter().flatten().count(), 1);
+/// users.delete("u-2").await?;
+/// assert!(users.get("u-2").await?.is_none());
+/// # Ok(())
+/// # }
+/// ```
+///
+/// The first page of the [crate] shows `update_with_retry` and `edit`, [`Query`](crate::Query) shows `query`,
+/// [`Index`](crate::Index) shows `query_index`, and the [leases](crate::guide::leases) show `fenced_by`.
 pub struct Table<T> {
     pub(crate) raw: RawTable,
     value: PhantomData<fn() -> T>,

@@ -16,6 +16,45 @@ use std::sync::atomic::Ordering::Relaxed;
 const MAX_STEPS: usize = 100;
 
 /// The items for a decision, with their names. At most 100.
+///
+/// An order shows most steps of an [`Attempt`](super::Attempt):
+///
+/// ```
+/// # use fencepost::{Error, FencingToken, Reads, Record, Store, Table};
+/// # use serde::{Deserialize, Serialize};
+/// # #[derive(Serialize, Deserialize, Record)]
+/// # #[record(key = "id")]
+/// # struct Customer { name: String }
+/// # #[derive(Serialize, Deserialize, Record)]
+/// # #[record(key = "id")]
+/// # struct Product { stock: u64 }
+/// # #[derive(Serialize, Deserialize, Record)]
+/// # #[record(key = "id")]
+/// # struct Order { name: String, first_version: u64 }
+/// async fn place(store: &Store, products: &Table<Product>, open: &FencingToken) -> Result<(), Error<&'static str>> {
+///     let (customers, carts): (Table<Customer>, Table<Order>) = (store.table("Customers"), store.table("Carts"));
+///     let orders: Table<Order> = store.table("Orders");
+///     let mut reads = Reads::new();
+///     let shop = reads.lease("the shop", open);
+///     let (customer, cart) = (reads.item("customer", &customers, "c-1"), reads.item("cart", &carts, "c-1"));
+///     let product = reads.remembered("product", products, "p-1"); // read if this client has not seen it
+///     let order = reads.later("order", &orders, "o-1"); // read only along with others
+///     let placed = store.transact_with_retry(reads, |attempt| {
+///         if attempt.knows(order)? && attempt.get(order)?.is_some() {
+///             return Err(Error::Refused("it is placed already"));
+///         }
+///         let name = attempt.get(customer)?.ok_or(Error::Refused("nobody orders"))?.value.name;
+///         attempt.require(shop)?; // the lease is still held
+///         attempt.delete_at(cart)?; // as it was read, like `update_at`
+///         attempt.edit_blind(product, &Product::FIELDS.stock.add(-1, 0..))?; // 1 is left, at any version
+///         let first_version = attempt.version_after_put(order)?.get();
+///         attempt.put_if_absent(order, &Order { name, first_version })?;
+///         attempt.check(customer) // still as it was read; `check_rest` says so of all that have no step
+///             .map_err(Error::from)
+///     });
+///     placed.await
+/// }
+/// ```
 #[derive(Debug)]
 pub struct Reads {
     /// Tells the [`Reads`] of one process apart, so that no handle is taken for one of another.
