@@ -242,7 +242,7 @@ impl<T, V, P: Presence> Field<T, V, P> {
     /// Adds an amount to the number that is there, if the result keeps its [`Bounds`]: a range such as `0..=100` or
     /// `0..` for the result, or `..` for none but those of the type. A result that the type cannot hold is refused in any case.
     ///
-    /// The field calls an add within bounds *escrow* (O'Neil 1986) or a *bounded counter*. Sums are those of
+    /// The literature calls an add within bounds *escrow* (O'Neil 1986) or a *bounded counter*. Sums are those of
     /// `DynamoDB`: exact up to 38 significant digits. For numbers that need more, use
     /// [`Table::update_with_retry`](crate::Table::update_with_retry).
     pub fn add(&self, by: V::Amount, bounds: impl Into<Bounds>) -> Edit<T>

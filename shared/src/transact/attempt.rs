@@ -78,7 +78,8 @@ impl Attempt {
         item.row_of(self.reads)
     }
 
-    /// The item as it was observed. `None` if the key has no row or a tombstone.
+    /// The item as it was observed. `None` if the key has no row or a tombstone, or if the item is not
+    /// [known](Attempt::knows) yet.
     ///
     /// # Errors
     /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): the stored item does not decode. Repair the row. [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the
