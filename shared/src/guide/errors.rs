@@ -43,9 +43,7 @@
 //!     Taken,
 //!     Store(Failure),
 //! }
-//! # impl From<Failure> for BookingError {
-//! #     fn from(failure: Failure) -> Self { BookingError::Store(failure) }
-//! # }
+//! # impl From<Failure> for BookingError { fn from(failure: Failure) -> Self { BookingError::Store(failure) } }
 //!
 //! async fn book(seats: &Table<Seat>, seat: &str, guest: &str) -> Result<(), BookingError> {
 //!     let taken_by = Seat::FIELDS.taken_by;
@@ -61,8 +59,8 @@
 //! [`Failure::OutcomeUnknown`](crate::Failure::OutcomeUnknown) says what to do. Give a change that must not be made
 //! twice an [idempotency key](super::transactions): repeating it under the key is always safe and finds out. Without a
 //! key, do not repeat the change before the outcome is known. Lambda repeats an invocation that ends with `Err`, so
-//! return none there for an unknown outcome. `docs/troubleshooting.md` has the steps for an operator, and `fencepost
-//! explain` reads the last writes off a row.
+//! return none there for an unknown outcome. For an operator, `docs/troubleshooting.md` has the steps, and the tool
+//! `fencepost` reads the last writes off a row.
 //!
 //! # Traces
 //!

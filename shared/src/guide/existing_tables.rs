@@ -1,7 +1,8 @@
 //! Existing tables: rows and writers that know nothing of this crate.
 //!
-//! The first change of a row adopts it: the same write adds two attributes of this crate and leaves the rest alone.
-//! [`Record::SETTINGS`](crate::Record::SETTINGS) says who else writes, how deletes go, and under which names:
+//! The first change of a row adopts it: the same write adds the attributes of this crate, raises the version, and
+//! leaves the rest alone. [`Record::SETTINGS`](crate::Record::SETTINGS) says who else writes, how deletes go, and under
+//! which names:
 //!
 //! ```
 //! use fencepost::{Names, Record, Settings, Store, Table};
@@ -39,7 +40,7 @@
 //!
 //! If another program does more than the settings say, a change may be applied twice. `docs/adoption.md` in the
 //! repository finds your library, says what holds beside it, and goes through the steps, there and back. It also says
-//! what other programs see: two unknown attributes, and the tombstones of deleted items.
+//! what other programs see: unknown attributes, and the tombstones of deleted items.
 //!
 //! # Programs of this crate together
 //!

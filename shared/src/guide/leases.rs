@@ -48,8 +48,9 @@
 //! The page of [`lease`](crate::lease) says which times keep two holders apart, and what each operation costs.
 //!
 //! If the lease is lost, the work is cancelled at its next `await`, and the call ends as
-//! [`Unfinished`](crate::lease::Unfinished). What the work had in flight is then unknown, except under `require`. The
-//! example `leader` of the crate shows a service that survives this.
+//! [`Unfinished`](crate::lease::Unfinished). A write that was in flight then has an unknown outcome. Under `require`,
+//! it was applied before the lease was lost or never will be. The example `leader` of the crate shows a service that
+//! survives this.
 //!
 //! On Lambda, where nothing runs between two invocations, and for a holder in several processes, acquire and renew by
 //! hand: [`Leases`](crate::lease::Leases) shows how.

@@ -12,7 +12,6 @@
 //! # #[derive(Clone, Serialize, Deserialize, Record)]
 //! # #[record(key = "pageId")]
 //! # struct Page { visits: u64 }
-//! #
 //! /// Time and chance come from the test, so that its seed plays the same story again.
 //! fn store(db: &Dynamo) -> Store {
 //!     let (clock, chance) = (db.clone(), db.clone());
@@ -46,10 +45,10 @@
 //!   [`Failure::OutcomeUnknown`](crate::Failure::OutcomeUnknown), and with `db.throttle().always()` as
 //!   [`Failure::Unavailable`](crate::Failure::Unavailable), at the time limit of the store.
 //! - **Time is paused** by `for_each_seed` or `#[tokio::test(start_paused = true)]`. The test does not wait for a time
-//!   limit, nor for the 15 minutes after an unknown outcome, but all clocks of the program show that they have passed.
+//!   limit, nor for the 15 minutes after an unknown outcome, but the clocks of the store and of tokio show that they
+//!   have passed.
 //! - **`Changes`** compares what your program was told with what the table holds, over many calls and random faults.
 //! - **A failing test prints its seed**, and `FENCEPOST_SEED` plays it again.
 //!
 //! Where no network is needed, `Engine::embedded` is the table alone. The page of the kit lists its faults and limits.
 //! The feature `testing` of this crate is something else: it opens the protocol to this repository's own tests.
-//! `docs/proof.md` says what those have shown.

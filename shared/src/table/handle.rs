@@ -54,8 +54,7 @@ use std::time::Duration;
 /// # }
 /// ```
 ///
-/// The first page of the [crate] shows `update_with_retry` and `edit`, [`Query`](crate::Query) shows `query`,
-/// [`Index`](crate::Index) shows `query_index`, and the [leases](crate::guide::leases) show `fenced_by`.
+/// See also the page of the [crate], [`Query`](crate::Query), [`Index`](crate::Index) and the [guides](crate::guide).
 pub struct Table<T> {
     pub(crate) raw: RawTable,
     value: PhantomData<fn() -> T>,
