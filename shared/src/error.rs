@@ -69,8 +69,8 @@ pub enum FailureKind {
     /// refused, but a second copy may have been applied since.
     ///
     /// Repeat the change under its idempotency key, if it has one, or if it is safe to repeat by itself. Otherwise wait 15
-    /// minutes, and then read the item. Until then a late copy of the write may still be applied, so an unchanged item
-    /// proves nothing, and whoever repeats the change may apply it twice. After 15 minutes every signature has expired, so
+    /// minutes, and then read the item. Reading it earlier does not settle the outcome, because a late copy of the write may
+    /// still be applied, and whoever repeats the change may apply it twice. After 15 minutes every signature has expired, so
     /// the item is settled.
     #[error(
         "outcome unknown: nothing proves whether the write was applied; repeat the call under its idempotency key, or wait \
@@ -123,7 +123,7 @@ pub enum FailureKind {
         reason: String,
     },
     /// The client cannot send anything: it has no region, or its provider three times found no credentials or is not set up
-    /// rightly. A client without any provider is [`Failure::Unavailable`], because the SDK does not tell it apart. Correct how it is made, because repeating the
+    /// rightly. A client without any provider is [`FailureKind::Unavailable`], because the SDK does not tell it apart. Correct how it is made, because repeating the
     /// call is useless.
     #[error(
         "nothing was applied: the client cannot send requests: {source}; give it a region and credentials, as with AWS_REGION and AWS_PROFILE"
@@ -255,7 +255,7 @@ pub enum UpdateError<R = Infallible> {
     /// The key has no item. Nothing was written.
     #[error("nothing was changed: the key has no item")]
     NotFound,
-    /// The reason for which the decision refused, or the item refused an add. Nothing was written.
+    /// The reason for which the decision refused, or the item refused the edit. Nothing was written.
     #[error("{0}")]
     Refused(R),
     /// See [`Failure`].

@@ -53,7 +53,7 @@ fn digest(parts: &[&str]) -> [u8; 32] {
 ///
 /// `A` is the answer that a repeat gets again. It can be any value that serde stores and reads back as an equal one, for
 /// a consumer of a queue as well as for an HTTP function. Another answer, such as `Some(None)`, is refused as
-/// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord) before anything is sent. The [guide](crate::guide::transactions)
+/// [`FailureKind::InvalidRecord`] before anything is sent. The [guide](crate::guide::transactions)
 /// has an example.
 ///
 /// [`TableSchema::idempotency`](crate::TableSchema::idempotency) checks and prints the table of the records:

@@ -51,7 +51,7 @@
 //! | the call ends with | the change was applied |
 //! |---|---|
 //! | `Ok` | exactly once; a decision that kept the item applied nothing |
-//! | [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown), which says what to do then | at most once: it may have been, or may still be |
+//! | [`FailureKind::OutcomeUnknown`], which says what to do then | at most once: it may have been, or may still be |
 //! | any other error | not at all, and it never will be |
 //!
 //! A second copy of a request, which the network delivers after the call, can still break the last line. `DESIGN.md`

@@ -192,8 +192,8 @@ impl<T: LwwRecord> LwwTable<T> {
     /// Reads the registered instance, strongly consistent. Returns `None` if the key has no row or a tombstone.
     ///
     /// # Errors
-    /// [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): the table did not answer before the deadline; call again later.
-    /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): repair the row. [`FailureKind::Rejected`](crate::FailureKind::Rejected): correct the set-up.
+    /// [`FailureKind::Unavailable`]: the table did not answer before the deadline; call again later.
+    /// [`FailureKind::CorruptItem`]: repair the row. [`FailureKind::Rejected`]: correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<T>, Failure> {
         let key = self.table.key_attributes(&key.into())?;
         let address = Address { table: self.table.raw.name.clone(), key };
@@ -204,7 +204,7 @@ impl<T: LwwRecord> LwwTable<T> {
     /// Registers the instance with one write, unless a newer one is registered, or it or a newer one was deleted.
     ///
     /// # Errors
-    /// [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown) and [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): register the instance again, at any time. For all
+    /// [`FailureKind::OutcomeUnknown`] and [`FailureKind::Unavailable`]: register the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn register(&self, key: impl Into<Key>, instance: &T) -> Result<Registration<T>, Failure> {
         let key = self.table.key_attributes(&key.into())?;
@@ -240,7 +240,7 @@ impl<T: LwwRecord> LwwTable<T> {
     /// A deleted instance cannot come back while the tombstone is kept.
     ///
     /// # Errors
-    /// [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown) and [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): delete the instance again, at any time. For all
+    /// [`FailureKind::OutcomeUnknown`] and [`FailureKind::Unavailable`]: delete the instance again, at any time. For all
     /// others, see [`Failure`].
     pub async fn delete(&self, key: impl Into<Key>, order_key: &OrderKey) -> Result<Deletion, Failure> {
         let key = self.table.key_attributes(&key.into())?;

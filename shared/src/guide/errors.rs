@@ -33,7 +33,7 @@
 //! [`UpdateError::into_own`](crate::UpdateError::into_own):
 //!
 //! ```
-//! # use fencepost::{Failure, Record, Table};
+//! # use fencepost::{Failure, FailureKind, Record, Table};
 //! # use serde::{Deserialize, Serialize};
 //! # #[derive(Serialize, Deserialize, Record)]
 //! # #[record(key = "seatId")]
@@ -56,7 +56,7 @@
 //!
 //! # An unknown outcome
 //!
-//! [`Failure::OutcomeUnknown`](crate::Failure::OutcomeUnknown) says what to do. Give a change that must not be made
+//! [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown) says what to do. Give a change that must not be made
 //! twice an [idempotency key](super::transactions): repeating it under the key is always safe and finds out. Without a
 //! key, do not repeat the change before the outcome is known. Lambda repeats an invocation that ends with `Err`, so
 //! return none there for an unknown outcome. For an operator, `docs/troubleshooting.md` has the steps, and the tool

@@ -42,8 +42,8 @@
 //!
 //! - **Assert that the fault struck.** Otherwise the test may pass without it.
 //! - **A fault that lasts makes the call fail.** With `db.lose_answer().of_writes().always()`, a change ends as
-//!   [`Failure::OutcomeUnknown`](crate::Failure::OutcomeUnknown), and with `db.throttle().always()` as
-//!   [`Failure::Unavailable`](crate::Failure::Unavailable), at the time limit of the store.
+//!   [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown), and with `db.throttle().always()` as
+//!   [`FailureKind::Unavailable`](crate::FailureKind::Unavailable), at the time limit of the store.
 //! - **Time is paused** by `for_each_seed` or `#[tokio::test(start_paused = true)]`. The test does not wait for a time
 //!   limit, nor for the 15 minutes after an unknown outcome, but the clocks of the store and of tokio show that they
 //!   have passed.

@@ -51,7 +51,7 @@
 //!   a [remembered](crate::Reads::remembered) item, which saves the read: if the decision has looked at it, `edit`
 //!   demands it as it was seen, and `edit_blind` says that the conditions of the edit suffice. So orders that take from
 //!   one stock do not refuse each other.
-//! - **A refused edit** ends the call as [`Failure::EditRefused`](crate::Failure::EditRefused). The page of
+//! - **A refused edit** ends the call as [`FailureKind::EditRefused`](crate::FailureKind::EditRefused). The page of
 //!   [`Attempt::edit`](crate::Attempt::edit) turns it into a refusal of your own.
 //! - **A key is for requests that may come again**, by a queue or an impatient client. The record of its answer is
 //!   committed with the change and counts for a day. A refusal is not recorded. A request that only creates an item

@@ -172,7 +172,7 @@ impl Leases {
     ///
     /// # Errors
     /// [`Error::Refused`]: another holder has the lease; the reason says who and until when. [`Error::Failed`]: see
-    /// [`Failure`]. After [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown), the lease may stay taken until the requested time is over.
+    /// [`Failure`]. After [`FailureKind::OutcomeUnknown`], the lease may stay taken until the requested time is over.
     pub async fn acquire(&self, key: &str, holder: &str, terms: LeaseTerms) -> Result<Lease, Error<LeaseHeld>> {
         let id = self.new_acquire_id();
         match self.acquire_by((&id, true), key, holder, terms, &self.store.call()).await {

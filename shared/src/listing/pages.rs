@@ -93,7 +93,7 @@ impl<T: Record> Pages<T> {
     ///
     /// # Errors
     /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that cannot be read
-    /// is [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem) with its key: repair it. The next call asks again.
+    /// is [`FailureKind::CorruptItem`] with its key: repair it. The next call asks again.
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>, Error<InvalidCursor>> {
         let query = &self.query;
         let call = &query.store.call();

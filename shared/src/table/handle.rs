@@ -116,7 +116,7 @@ impl<T: Record> Table<T> {
     }
 
     /// Returns a table that writes under the fencing token of a lease. Each item written remembers the token. Until the
-    /// item and its tombstone are gone, the item refuses every write under a lower token as [`FailureKind::Fenced`](crate::FailureKind::Fenced).
+    /// item and its tombstone are gone, the item refuses every write under a lower token as [`FailureKind::Fenced`].
     ///
     /// This is weaker than [`Attempt::require`](crate::Attempt::require). An item learns of a new holder only from the
     /// holder's first write. A write under the old token may arrive after the next acquire, but before this first

@@ -69,7 +69,7 @@ impl Attempt {
     /// was not read along and has had no refused step.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item is one of other [`Reads`](super::Reads).
+    /// [`FailureKind::InvalidTransaction`]: the item is one of other [`Reads`](super::Reads).
     pub fn knows<T: Record>(&self, item: Item<T>) -> Result<bool, Failure> {
         Ok(!matches!(self.rows[self.row(item)?].known, Known::Nothing))
     }
@@ -82,7 +82,7 @@ impl Attempt {
     /// [known](Attempt::knows) yet.
     ///
     /// # Errors
-    /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): the stored item does not decode. Repair the row. [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the
+    /// [`FailureKind::CorruptItem`]: the stored item does not decode. Repair the row. [`FailureKind::InvalidTransaction`]: the
     /// item is one of other [`Reads`](super::Reads).
     pub fn get<T: Record>(&self, item: Item<T>) -> Result<Option<Versioned<T>>, Failure> {
         let known = &self.rows[self.row(item)?];
@@ -96,7 +96,7 @@ impl Attempt {
     /// Adds a step to create the item on a key without a row or with a tombstone. Returns the new version of the item.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item exists, or has a step already; correct the decision. See [`Failure`].
+    /// [`FailureKind::InvalidTransaction`]: the item exists, or has a step already; correct the decision. See [`Failure`].
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let row = self.row(item)?;
         let known = &self.rows[row];
@@ -116,7 +116,7 @@ impl Attempt {
     /// [first](crate::Settings::first_version) on a free key, more on a tombstone.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item is one of other [`Reads`](super::Reads).
+    /// [`FailureKind::InvalidTransaction`]: the item is one of other [`Reads`](super::Reads).
     pub fn version_after_put<T: Record>(&self, item: Item<T>) -> Result<Version, Failure> {
         let known = &self.rows[self.row(item)?];
         known.is_looked_at.store(true, Relaxed);
@@ -132,7 +132,7 @@ impl Attempt {
     /// the new version of the item.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): no item was observed, or it has a step already; correct the decision. For others,
+    /// [`FailureKind::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision. For others,
     /// see [`Failure`].
     pub fn update_at<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let (index, row) = self.live(item)?;
@@ -144,7 +144,7 @@ impl Attempt {
     /// Adds a step to delete the item, if it is still at the observed version. Returns the version of the tombstone.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): no item was observed, or it has a step already; correct the decision.
+    /// [`FailureKind::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
         let (index, row) = self.live(item)?;
         let prepared = self.prepared(index, Write::Delete(row.at, Some(row)))?;
@@ -154,7 +154,7 @@ impl Attempt {
     /// Adds a step without a write. It demands that the key is still as observed.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item was not read, or has a step already; correct the decision.
+    /// [`FailureKind::InvalidTransaction`]: the item was not read, or has a step already; correct the decision.
     pub fn check<T: Record>(&mut self, item: Item<T>) -> Result<(), Failure> {
         self.check_row(self.row(item)?)
     }
@@ -182,7 +182,7 @@ impl Attempt {
     /// guessed from the item as known.
     ///
     /// An edit that the item has refused in this call is not sent again as long as the item stays as it is. The error
-    /// [`FailureKind::EditRefused`](crate::FailureKind::EditRefused) then ends the call, unless the decision refuses for a reason of its own:
+    /// [`FailureKind::EditRefused`] then ends the call, unless the decision refuses for a reason of its own:
     ///
     /// ```
     /// # use fencepost::{Attempt, Error, Failure, FailureKind, Item, Record};
@@ -205,9 +205,9 @@ impl Attempt {
     /// step does. Otherwise the first edit of a known item does, and then demands the window of its table.
     ///
     /// # Errors
-    /// [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the item has a step already; correct the decision.
-    /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord): the `Record` does not declare an attribute; correct it. [`FailureKind::Fenced`](crate::FailureKind::Fenced): the row
-    /// has seen a higher token than that of its table. [`FailureKind::EditRefused`](crate::FailureKind::EditRefused): the item is not
+    /// [`FailureKind::InvalidTransaction`]: the item has a step already; correct the decision.
+    /// [`FailureKind::InvalidRecord`]: the `Record` does not declare an attribute; correct it. [`FailureKind::Fenced`]: the row
+    /// has seen a higher token than that of its table. [`FailureKind::EditRefused`]: the item is not
     /// there, or has refused such an edit; refuse, or decide otherwise.
     pub fn edit<T: Record>(&mut self, item: Item<T>, edit: &Edit<T>) -> Result<(), Failure> {
         self.add_edit(item, edit, false)
@@ -267,8 +267,8 @@ impl Attempt {
     /// without knowing it changes nothing.
     ///
     /// # Errors
-    /// [`FailureKind::Fenced`](crate::FailureKind::Fenced): an earlier attempt showed that the lease is lost. If other items can decide the answer,
-    /// look at them first. [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction): the lease has a step already; correct the decision.
+    /// [`FailureKind::Fenced`]: an earlier attempt showed that the lease is lost. If other items can decide the answer,
+    /// look at them first. [`FailureKind::InvalidTransaction`]: the lease has a step already; correct the decision.
     pub fn require(&mut self, lease: Item<FencingToken>) -> Result<(), Failure> {
         let row = self.row(lease)?;
         let KnownRow { address, known, fence, .. } = &self.rows[row];

@@ -79,7 +79,7 @@ impl Reads {
     /// Adds an item to read before the first decision. Logs use `name` for its step.
     ///
     /// All tables of one transaction must belong to its store. A
-    /// transaction of tables of different stores is refused as [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction).
+    /// transaction of tables of different stores is refused as [`FailureKind::InvalidTransaction`].
     pub fn item<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         self.add(name.into(), table, &key.into(), true)
     }
@@ -171,7 +171,7 @@ impl Default for Reads {
 }
 
 /// A handle to an item of [`Reads`], or to a lease (`Item<FencingToken>`). It belongs to these [`Reads`]: an
-/// [`Attempt`](super::Attempt) on others answers it with [`FailureKind::InvalidTransaction`](crate::FailureKind::InvalidTransaction).
+/// [`Attempt`](super::Attempt) on others answers it with [`FailureKind::InvalidTransaction`].
 pub struct Item<T> {
     reads: u64,
     row: usize,
