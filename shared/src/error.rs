@@ -60,7 +60,7 @@ pub enum FailureKind {
     },
     /// `DynamoDB` throttled until the deadline, or for so long that this client waits for other answers first; or it was
     /// not reachable, or did not answer a read; or no time was left to send the write. Repeat the call later.
-    #[error("nothing was applied: DynamoDB could not be asked in time; repeat the call later")]
+    #[error("nothing was applied: DynamoDB could not be asked in time ({}); repeat the call later", innermost(source))]
     Unavailable {
         /// The last answer, or the reason for its absence.
         source: Source,
@@ -139,6 +139,15 @@ pub enum FailureKind {
         /// The refusal, by its code and message.
         source: Source,
     },
+}
+
+/// The innermost cause. The outer errors of the SDK only say which layer failed.
+fn innermost(source: &Source) -> String {
+    let mut cause: &dyn StdError = &**source;
+    while let Some(inner) = cause.source() {
+        cause = inner;
+    }
+    cause.to_string()
 }
 
 impl Failure {

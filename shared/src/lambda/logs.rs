@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn the_log_has_the_whole_chain_of_a_fault() {
-        let problem = Problem::from(Failure::of(FailureKind::Unavailable { source: "no route".into() }));
-        assert!(chain(&problem).ends_with("repeat the call later: no route"), "{}", chain(&problem));
+        let problem = Problem::from(Failure::of(FailureKind::OutcomeUnknown { source: "no route".into() }));
+        assert!(chain(&problem).ends_with("then read the item: no route"), "{}", chain(&problem));
         let exception = ResourceNotFoundException::builder().message("no such table").build();
         let error = UpdateItemError::ResourceNotFoundException(exception);
         let said = chain(&Problem::from(Failure::of(FailureKind::Rejected { source: error.into() })));

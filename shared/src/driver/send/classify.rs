@@ -66,7 +66,7 @@ pub(super) fn by_code<E: ProvideErrorMetadata + Error + Send + Sync + 'static>(
                 | "UnrecognizedClientException",
             ),
             _,
-        ) => SendOutcome::Expired(error.into()),
+        ) => SendOutcome::Expired(Rejection::new(error).into()),
         (Some("TransactionConflictException" | "ReplicatedWriteConflictException"), _) => {
             SendOutcome::NotApplied(error.into())
         }

@@ -324,6 +324,7 @@ impl Sender {
                 lacks.map_or_else(SendOutcome::NotApplied, |lacks| SendOutcome::Rejected(lacks.into()))
             }
             SendOutcome::Rejected(source) => SendOutcome::Rejected(Rejection::of_request(operation, table, source)),
+            SendOutcome::Expired(source) => SendOutcome::Expired(Rejection::of_request(operation, table, source)),
             outcome => outcome,
         };
         (outcome, is_answered)
