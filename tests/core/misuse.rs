@@ -20,6 +20,18 @@ struct Account {
     rates: BTreeMap<String, f64>,
 }
 
+#[derive(Debug, Serialize, Deserialize, Record)]
+#[record(key = "accountId")]
+struct Counter {
+    #[serde(skip_serializing_if = "is_zero")] // and without a default
+    count: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 fn account() -> Account {
     let rates = BTreeMap::from([("day".to_owned(), 0.5)]);
     Account { balance: 5, level: 100, note: None, owners: vec!["Ada".to_owned()], rates }
@@ -67,6 +79,9 @@ async fn an_edit_that_cannot_be_right_is_refused_by_its_attribute_before_anythin
         };
         assert!(said.contains(reason), "{said}: {reason}");
     }
+    let counters: Table<Counter> = Store::new(&engine.client()).table(TABLE);
+    let refused = counters.edit("a-1", &Counter::FIELDS.count.set(0)).await.expect_err("it would not be read");
+    assert!(refused.to_string().contains("count: serde skips this value"), "{refused}");
     for name in [String::new(), "x".repeat(256)] {
         assert!(fields.rates.member(&name).is_err());
     }

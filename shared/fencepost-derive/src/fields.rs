@@ -54,7 +54,7 @@ pub(crate) fn expand(input: &DeriveInput, fields: &[StoredField<'_>]) -> TokenSt
 /// The type of a field: `Field<Record, Value, Presence>`.
 fn type_of(record: &TokenStream, field: &Field, stored: &Stored) -> TokenStream {
     let value = value_of(field, stored);
-    let presence = if stored.has_default || is_option(field, stored) { quote!(Optional) } else { quote!(Required) };
+    let presence = if may_be_absent(field, stored) { quote!(Optional) } else { quote!(Required) };
     let presence = quote!(::fencepost::field::#presence);
     let presence = match stored.writer {
         Some(_) => quote!(::fencepost::field::Custom<#presence>),
@@ -68,6 +68,10 @@ fn value_of<'a>(field: &'a Field, stored: &Stored) -> &'a Type {
     option(&field.ty).filter(|_| is_option(field, stored)).unwrap_or(&field.ty)
 }
 
+fn may_be_absent(field: &Field, stored: &Stored) -> bool {
+    stored.has_default || is_option(field, stored)
+}
+
 /// Whether a missing attribute is read as `None`. One with a reader of its own and no default is refused by serde.
 fn is_option(field: &Field, stored: &Stored) -> bool {
     option(&field.ty).is_some() && (stored.has_default || !stored.has_reader)
@@ -77,9 +81,12 @@ fn is_option(field: &Field, stored: &Stored) -> bool {
 fn encode(field: &Field, stored: &Stored) -> TokenStream {
     let (whole, value) = (&field.ty, value_of(field, stored));
     let wrapped = if is_option(field, stored) { quote!(::core::option::Option::Some(value)) } else { quote!(value) };
-    let skips = stored.skips.as_ref().map(|skips| {
-        quote! { if #skips(&value) { return ::core::result::Result::Ok(::core::option::Option::None); } }
-    });
+    let skipped = if may_be_absent(field, stored) {
+        quote!(::core::result::Result::Ok(::core::option::Option::None))
+    } else {
+        quote!(::core::result::Result::Err("serde skips this value, and does not read the record without it".into()))
+    };
+    let skips = stored.skips.as_ref().map(|skips| quote! { if #skips(&value) { return #skipped; } });
     let written = if let Some(writer) = &stored.writer {
         quote!(#writer(&value, ::fencepost::__private::Serializer))
     } else {

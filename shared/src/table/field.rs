@@ -121,7 +121,7 @@ impl<T, V, P: Presence> Field<T, V, P> {
     }
 
     /// Sets the value if the stored one is lower, or missing. A higher one is left as it is, and the edit is applied all the
-    /// same. Only numbers, texts and bytes have an order.
+    /// same. The order is that of [`Field::is_less_than`].
     ///
     /// Which of the two it is, is guessed from the item that this client saw last. A wrong guess costs one more request.
     pub fn raise_to(&self, value: V) -> Edit<T> {
@@ -153,7 +153,8 @@ impl<T, V, P: Presence> Field<T, V, P> {
     }
 
     /// The field has a value below this one. A missing value meets no comparison. Numbers are compared as numbers, texts and
-    /// bytes byte by byte; other values have no order, and the edit is refused.
+    /// bytes byte by byte; other values have no order, and the edit is refused. A [`Custom`] field is compared in the form
+    /// in which its function writes it: times in RFC 3339 and one zone have their order, numbers written as texts do not.
     pub fn is_less_than(&self, value: V) -> Condition<T> {
         self.compared(Comparison::Less, value)
     }
@@ -458,6 +459,8 @@ whole! {
     i32: i32::MIN, i32::MAX;
     i64: i64::MIN, i64::MAX;
     i128: -LARGEST, LARGEST;
+    usize: 0, usize::MAX;
+    isize: isize::MIN, isize::MAX;
     NonZeroU8: 1, u8::MAX;
     NonZeroU16: 1, u16::MAX;
     NonZeroU32: 1, u32::MAX;

@@ -9,6 +9,7 @@ use crate::condition::{Clauses, Condition};
 use crate::format::item::{Attributes, value_at};
 use crate::format::layout::Layout;
 use crate::format::number::{MAX_DIGITS, Number};
+use crate::format::value::LAST_END;
 use crate::format::{AsKind, AttributeValue, Unwritable, value};
 use crate::version::ItemVersion;
 use std::ops::RangeInclusive;
@@ -82,6 +83,15 @@ impl Resolve for RawEdit {
         self.choose(&mut clauses, attributes);
         for (path, value) in &mut clauses.set {
             *value = as_stored(attributes, path, value).map_err(invalid)?;
+        }
+        for number in
+            clauses.numbers.iter_mut().filter(|number| layout.expires_at == number.path.first().map(|name| &**name))
+        {
+            // A result at which TTL would not look.
+            let ends = whole(&number.by).map(|by| (-by, i128::from(LAST_END) - by));
+            let narrowed = ends.and_then(|(low, high)| narrowed(number, low, high));
+            let never = || invalid(format!("{}: no result of the add is the end of a value", number.path.join(".")));
+            *number = narrowed.ok_or_else(never)?;
         }
         for Bands { number, attribute, ranges } in &self.bands {
             let by = self.number(*number).unwrap_or_default();
@@ -600,6 +610,22 @@ mod tests {
         assert!(twice.resolve(LAYOUT, None).is_err(), "together");
         let both = set("n", v(1)).only_if(Condition::All(vec![is("n", v(2)), is("n", v(3))]));
         assert_eq!(both.clauses.demands.len(), 2, "each part of an outer conjunction is a condition of its own");
+    }
+
+    #[test]
+    fn the_end_of_a_value_stays_one_at_which_ttl_looks() {
+        let layout = Layout { expires_at: Some("n"), ..*LAYOUT };
+        let bounds = |edit: RawEdit| {
+            let numbers = edit.resolve(&layout, None).map_err(|error| error.to_string())?.numbers;
+            Ok::<_, String>((numbers[0].low.clone(), numbers[0].high.clone()))
+        };
+        assert_eq!(bounds(add("n", 60, ..)), Ok(("-60".to_owned(), "253402300739".to_owned())));
+        assert_eq!(bounds(add("n", 60, 0..=99)), Ok(("-60".to_owned(), "39".to_owned())));
+        let half = Number::parse("0.5").expect("a number");
+        for never in [add("n", 60, -9..=-1), add("n", half, ..)] {
+            assert!(bounds(never).expect_err("no end").contains("the end of a value"));
+        }
+        assert_eq!(bounds(add("state", 60, -9..=-1)), Ok(("-69".to_owned(), "-61".to_owned())));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use std::mem;
 const MAX_LEVELS: usize = 32;
 
 /// The end of the year 9999, in epoch seconds. A later end is one in another unit, such as milliseconds.
-const LAST_END: u64 = 253_402_300_799;
+pub const LAST_END: u64 = 253_402_300_799;
 
 /// The form in which `serde_json` hands a number to other serializers, if any crate of the build switches on its feature
 /// `arbitrary_precision`: a map with this one member, the text of the number.
