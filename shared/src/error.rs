@@ -1,5 +1,6 @@
 //! Errors by outcome: the state of the data, and the remedy.
 
+use crate::rejection::Rejection;
 use crate::throttling::{Throttled, ThrottlingLimit};
 use fencepost_core::edit::brief;
 use fencepost_core::format::Unwritable;
@@ -60,7 +61,11 @@ pub enum FailureKind {
     },
     /// `DynamoDB` throttled until the deadline, or for so long that this client waits for other answers first; or it was
     /// not reachable, or did not answer a read; or no time was left to send the write. Repeat the call later.
-    #[error("nothing was applied: DynamoDB could not be asked in time ({}); repeat the call later", innermost(source))]
+    #[error(
+        "nothing was applied: DynamoDB could not be reached, or did not answer in time ({}); repeat the call later, and if no \
+         call ever succeeds, correct the endpoint or the network",
+        innermost(source)
+    )]
     Unavailable {
         /// The last answer, or the reason for its absence.
         source: Source,
@@ -102,7 +107,9 @@ pub enum FailureKind {
         limit: usize,
     },
     /// The row lacks attributes of this crate, breaks their rules, or does not decode. Repair the row.
-    #[error("nothing was applied: the stored item is not usable, repair it: {reason}")]
+    #[error(
+        "nothing was applied: the stored item cannot be used: {reason}; correct its type if that is wrong, or repair the item"
+    )]
     CorruptItem {
         /// The problem with the row.
         reason: String,
@@ -111,7 +118,7 @@ pub enum FailureKind {
     /// declare, or does not encode at all. Or a key is empty, too long, or not one of the table; or a bound of a
     /// query holds for no key; or a lease would have a holder without a name. The reason names the
     /// attribute. Correct the `Record`, the value or the key.
-    #[error("nothing was applied: a value, a key or a bound is not usable, correct it or its Record: {reason}")]
+    #[error("nothing was applied: {reason}; correct the value, the key, the query or the Record")]
     InvalidRecord {
         /// The problem with the value.
         reason: String,
@@ -123,22 +130,41 @@ pub enum FailureKind {
         reason: String,
     },
     /// The client cannot send anything: it has no region, or its provider three times found no credentials or is not set up
-    /// rightly. A client without any provider is [`FailureKind::Unavailable`], because the SDK does not tell it apart. Correct how it is made, because repeating the
-    /// call is useless.
-    #[error(
-        "nothing was applied: the client cannot send requests: {source}; give it a region and credentials, as with AWS_REGION and AWS_PROFILE"
-    )]
+    /// rightly. A client without any provider is [`FailureKind::Unavailable`], because the SDK does not tell it apart. The text
+    /// says what to correct; repeating the call is useless until then.
+    #[error("nothing was applied: the client cannot send requests: {source}")]
     NotConfigured {
         /// What the client lacks.
         source: Source,
     },
     /// `DynamoDB` refused the request itself: access denied, no such table, invalid request. Correct the set-up,
     /// because repeating the call is useless.
-    #[error("nothing was applied: the request was rejected ({source}); correct the set-up, repeating is useless")]
+    #[error(
+        "nothing was applied: the request was rejected ({source}); {}; repeating is useless until then",
+        remedy(source)
+    )]
     Rejected {
         /// The refusal, by its code and message.
         source: Source,
     },
+}
+
+/// What to correct after a rejection.
+fn remedy(source: &Source) -> &'static str {
+    let codes = Rejection::codes_of(source);
+    match codes.iter().flatten().next().map_or("", String::as_str) {
+        "ResourceNotFoundException" => "create the table, or correct its name, the region or the account",
+        "AccessDeniedException" => "allow this action in the IAM policy of the program",
+        "ExpiredTokenException" => "renew the credentials",
+        "InvalidSignatureException" | "RequestExpired" | "RequestTimeTooSkewed" => {
+            "set the clock of this machine, or correct the secret key"
+        }
+        "UnrecognizedClientException" => "correct the credentials",
+        "ValidationException" => {
+            "correct what it names; if that is the key or an index, Store::check says in what the table differs"
+        }
+        _ => "correct the set-up",
+    }
 }
 
 /// The innermost cause. The outer errors of the SDK only say which layer failed.

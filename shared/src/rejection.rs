@@ -91,10 +91,17 @@ impl Reach {
     /// looks had found nothing when it began.
     pub(crate) fn lacks(&self, config: &Config, before: u32, source: Source) -> Result<NotConfigured, Source> {
         let lacks = match credentials_in(&*source) {
-            Some(CredentialsError::CredentialsNotLoaded(_)) => "it found no credentials",
-            Some(CredentialsError::InvalidConfiguration(_)) => "its credentials are set up in a way that is not valid",
+            Some(CredentialsError::CredentialsNotLoaded(_)) => {
+                "it found no credentials; give the program an IAM role, or set AWS_PROFILE on a machine of your own"
+            }
+            Some(CredentialsError::InvalidConfiguration(_)) => {
+                "the configuration of its credentials is not valid; correct the profile or the variables that it names"
+            }
             None if config.region().is_none() => {
-                return Ok(NotConfigured { lacks: "it has no region", source });
+                return Ok(NotConfigured {
+                    lacks: "it has no region; set AWS_REGION, or the region of its configuration",
+                    source,
+                });
             }
             _ => return Err(source),
         };

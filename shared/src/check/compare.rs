@@ -171,21 +171,30 @@ fn index_difference(
     let index = global.chain(local).find(|(is, named, ..)| is == is_local && *named == Some(name));
     let Some((.., key, projected, status)) = index else {
         let kind = if *is_local { "local" } else { "global" };
-        return Some(format!("The table {table} has no {kind} index {name}, which the program queries: {REMEDY}."));
+        return Some(format!(
+            "The table {table} has no {kind} index {name}, which the program queries: {}.",
+            remedy(*is_local)
+        ));
     };
     let place = format!("index {name} of the table {table}");
     let kind = projected.and_then(types::Projection::projection_type).map_or("nothing", ProjectionType::as_str);
     if let Some(difference) = key_difference(keys, key, schema, found) {
-        Some(format!("The key of the {place} is {difference}: {REMEDY}."))
+        Some(format!("The key of the {place} is {difference}: {}.", remedy(*is_local)))
     } else if let Some(needed) = lacks(*projection, projected) {
-        Some(format!("The {place} projects {kind}, and {needed} is needed: {REMEDY}."))
+        Some(format!("The {place} projects {kind}, and {needed} is needed: {}.", remedy(*is_local)))
     } else {
         let status = status.filter(|status| matches!(status, IndexStatus::Creating | IndexStatus::Deleting))?;
         Some(format!("The {place} is {status}, and can be used when it is ACTIVE: wait, and check again."))
     }
 }
 
-const REMEDY: &str = "create the index like that, in a new table if it is local, or correct its Index";
+fn remedy(is_local: bool) -> &'static str {
+    if is_local {
+        "create another table with this index, because a local one cannot be added, or correct its Index"
+    } else {
+        "create the index with the key and the projection of its Index, or correct the Index"
+    }
+}
 
 /// What a projection lacks.
 fn lacks(needed: Projection, found: Option<&types::Projection>) -> Option<String> {

@@ -28,7 +28,9 @@ pub struct Edited<T> {
 
 /// The edit was applied, and its row is unusable now or does not decode as the type of the table. Repair the row.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("the edit was applied, and its item is not usable, repair it: {reason}")]
+#[error(
+    "the edit was applied, and its item cannot be used: {reason}; correct its type if that is wrong, or repair the item"
+)]
 pub struct Undecodable {
     /// The problem with the item, by its attribute.
     pub reason: String,
