@@ -6,27 +6,43 @@ use std::path::Path;
 
 const MOST_BYTES: usize = 200 * 1024;
 
-/// The inputs of a file, each with its name. Before each, a line has its name, if it has one, and its length.
-fn unpacked(mut pack: &[u8]) -> Vec<(String, Vec<u8>)> {
-    let mut inputs = Vec::new();
-    while let Some(end) = pack.iter().position(|byte| *byte == b'\n') {
-        let line = std::str::from_utf8(&pack[..end]).expect("a line");
-        let (name, length) = line.rsplit_once(' ').unwrap_or(("", line));
-        let (input, rest) = pack[end + 1..].split_at(length.parse().expect("a length"));
-        inputs.push((name.to_owned(), input.to_vec()));
-        pack = rest;
+/// The inputs of a file: a line for each, with its name before a tab, if it has one.
+fn unpacked(file: &Path) -> Vec<(String, Vec<u8>)> {
+    let pack = fs::read_to_string(file).expect("inputs");
+    let named = |line: &str| {
+        let (name, text) = line.split_once('\t').unwrap_or(("", line));
+        (name.to_owned(), unescaped(text))
+    };
+    pack.lines().map(named).collect()
+}
+
+/// As `.ci/fuzz` escapes all that is not printable ASCII.
+fn unescaped(text: &str) -> Vec<u8> {
+    let (mut input, mut rest) = (Vec::new(), text.bytes());
+    while let Some(byte) = rest.next() {
+        let escaped = if byte == b'\\' { rest.next() } else { None };
+        input.push(match escaped {
+            None => byte,
+            Some(b'n') => b'\n',
+            Some(b'r') => b'\r',
+            Some(b't') => b'\t',
+            Some(b'x') => {
+                let digits = String::from_utf8(rest.by_ref().take(2).collect()).expect("ASCII");
+                u8::from_str_radix(&digits, 16).expect("two digits")
+            }
+            Some(other) => other,
+        });
     }
-    assert!(pack.is_empty(), "the last input is cut");
-    inputs
+    input
 }
 
 #[test]
 fn every_target_keeps_its_rules_on_every_kept_input() {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus");
-    let regressions = unpacked(&fs::read(corpus.join("regressions")).expect("the regressions"));
+    let regressions = unpacked(&corpus.join("regressions"));
     let (mut broken, mut bytes, mut played) = (Vec::new(), 0, 0);
     for (name, play) in fuzz::TARGETS {
-        let mut inputs = unpacked(&fs::read(corpus.join(format!("{name}.pack"))).expect("a pack"));
+        let mut inputs = unpacked(&corpus.join(format!("{name}.pack")));
         assert!(!inputs.is_empty(), "{name} has no inputs");
         let of_target = |(regression, _): &&(String, _)| regression.split('/').next() == Some(name);
         inputs.extend(regressions.iter().filter(of_target).cloned());
