@@ -3,7 +3,7 @@
 //!
 //! | folder | subject |
 //! |---|---|
-//! | `core/` | the crate: what operations cost, deadlines, refused values, wrong tables, hedges, the largest transaction, waiting for a lease |
+//! | `core/` | the crate: what operations cost, deadlines, refused values, wrong tables, the largest transaction, waiting for a lease |
 //! | `histories/` | seeded histories under all faults; random programs over the whole public surface; rules broken on purpose |
 //! | `crashes/` | the process dies at each await point |
 //! | `listings/` | queries and indexes page by page, cursors, many keys in one read |

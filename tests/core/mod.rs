@@ -8,7 +8,6 @@ mod crowds;
 mod deadlines;
 mod edits;
 mod handles;
-mod hedging;
 mod https;
 mod leases;
 mod limits;

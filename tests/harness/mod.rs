@@ -12,7 +12,6 @@ pub mod faults;
 pub mod functions;
 pub mod maintenance;
 pub mod off;
-pub mod pool;
 pub mod restore;
 pub mod runtime_api;
 pub mod server;
