@@ -5,7 +5,6 @@ mod exactness;
 mod faults;
 mod keys;
 mod metrics;
-mod over_http;
 mod routes;
 mod sizes;
 pub mod world;
