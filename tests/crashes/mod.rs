@@ -17,7 +17,6 @@ use trial::{Breaks, Changes, Dump, Fate, Trial};
 pub mod case;
 mod devices;
 mod leases;
-mod library;
 mod mappings;
 mod noticed;
 mod shop;
