@@ -114,12 +114,6 @@ impl<'a> Place<'a> {
         }
     }
 
-    /// The argument of the function `!name`, if this is one.
-    #[must_use]
-    pub fn argument(&self, name: &str) -> Option<Place<'a>> {
-        Some(self.below(name, self.function(name)?))
-    }
-
     fn tagged(&self, name: &str) -> Option<&'a str> {
         self.function(name)?.as_str()
     }

@@ -271,120 +271,36 @@ fn every_function_and_the_api_write_to_a_log_group_that_ends() {
     });
 }
 
-/// A deletion takes no data along: not the messages that wait, and not their protection. A first deployment that fails leaves
-/// no queue, because nobody can have sent to it.
+/// A deletion takes no data along, nor the messages that wait and their protection. A first deployment that fails leaves no queue,
+/// because nobody can have sent to it.
 #[test]
-fn every_queue_survives_the_stack_and_its_name_fits() {
-    check(|resources, found| {
-        for (id, queue) in resources.of_type("AWS::SQS::Queue").chain(resources.of_type("AWS::SQS::QueuePolicy")) {
-            for (policy, wanted) in [("DeletionPolicy", "RetainExceptOnCreate"), ("UpdateReplacePolicy", "Retain")] {
-                found.unless(is_text(queue, &[policy], wanted), || format!("{FILE}: {id} needs {policy}: {wanted}"));
-            }
-        }
-        let fixed =
-            read(FILE).lines().filter(|line| line.contains("QueueName: !Sub")).map(str::to_owned).collect::<Vec<_>>();
-        // 15 letters and the 36 of the unique part of a stack's id; a queue's name has at most 80.
-        let name =
-            r#"QueueName: !Sub ["delete-mapping-${Stack}", { Stack: !Select [2, !Split [/, !Ref AWS::StackId]] }]"#;
-        found.unless(fixed.len() == 1 && fixed[0].trim() == name, || format!("{FILE}: {fixed:?} is not {name}"));
-        Ok(())
-    });
-}
-
-/// A quiet API that fails entirely has few failures, and only the access log knows 429.
-#[test]
-fn the_api_has_alarms_on_a_share_of_failures_and_on_requests_that_it_turns_away() {
-    check(|resources, found| {
-        let alarms = resources.alarms()?;
-        let failing = "IF(FILL(failures, 0) > 10, 1, IF(FILL(failures, 0) > 0.05 * FILL(requests, 0), 1, 0))";
-        let wanted = [watched("AWS/ApiGateway 5xx", "Api", "Sum"), watched("AWS/ApiGateway Count", "Api", "Sum")];
-        let fine = alarms.iter().any(|alarm| {
-            alarm.watched == wanted
-                && alarm.expression.as_deref() == Some(failing)
-                && is_text(&alarm.properties, &["Threshold"], "0")
-        });
-        found.unless(fine, || format!("{FILE}: no alarm on 5xx and Count of Api has Threshold 0 and {failing}"));
-        demand(found, &alarms, &watched(&format!("own {THROTTLED_BY_API}"), "", "Sum"));
-        let counted = resources.of_type("AWS::Logs::MetricFilter").any(|(_, filter)| {
-            let group = filter.get(&["Properties", "LogGroupName"]);
-            let made = filter.get(&["Properties", "MetricTransformations"]);
-            let made = made.and_then(|made| made.items().ok()).unwrap_or_default();
-            group.as_ref().and_then(Place::reference) == Some("ApiLogs")
-                && is_text(filter, &["Properties", "FilterPattern"], r#"{ $.status = "429" }"#)
-                && made.iter().any(|made| {
-                    is_text(made, &["MetricName"], THROTTLED_BY_API)
-                        && made.get(&["MetricNamespace"]).is_some_and(|namespace| is_own(&namespace))
-                })
-        });
-        found.unless(counted, || format!("{FILE}: no metric filter counts the 429 of ApiLogs as {THROTTLED_BY_API}"));
-        Ok(())
-    });
-}
-
-#[test]
-fn the_dashboard_is_one_for_each_region_and_the_api_keeps_no_metrics_that_the_page_does_not_price() {
-    check(|resources, found| {
-        let name = resources.properties("Dashboard")?.require(&["DashboardName"])?;
-        let of_region = name.substitution().is_some_and(|name| name.contains("${AWS::Region}"));
-        found.unless(of_region, || format!("{FILE}: two Regions would have one dashboard"));
-        let detailed = resources.properties("Api")?.get(&["DefaultRouteSettings", "DetailedMetricsEnabled"]);
-        found.unless(detailed.is_none(), || {
-            format!(
-                "{FILE}: DetailedMetricsEnabled costs metrics for each route, which docs/operations.md does not count"
-            )
-        });
-        Ok(())
-    });
-}
-
-/// With JWT or a Lambda authorizer, a request has no `userArn`.
-#[test]
-fn the_access_log_names_the_caller_of_each_authorizer() {
-    check(|resources, found| {
-        let format = resources.properties("Api")?.require(&["AccessLogSettings", "Format"])?;
-        let [text, values] = &format.argument("Sub").map_or_else(Vec::new, |list| list.items().unwrap_or_default())[..]
-        else {
-            return Err(format.wrong("must be the short form `!Sub [text, values]`"));
-        };
-        let text = text.text()?;
-        for variable in [
-            "$context.identity.userArn",
-            "$context.identity.cognitoIdentityId",
-            "$context.authorizer.claims.iss",
-            "$context.authorizer.claims.sub",
-        ] {
-            found.unless(text.contains(&format!(r#":"{variable}""#)), || format!("{FILE}: Format has no {variable}"));
-        }
-        let member = values.require(&["Member"])?.when("HasCallerMember");
-        let named = member.as_ref().and_then(Place::substitution) == Some("$context.authorizer.${AuthorizerCaller}");
-        found.unless(named && text.contains(r#""${Member}""#), || {
-            format!("{FILE}: Format does not name the member that AuthorizerCaller names")
-        });
-        Ok(())
-    });
-}
-
-#[test]
-fn every_table_survives_the_stack_and_a_mistake_and_is_shown() {
-    let template = read(FILE);
-    let rules: &[(&[&str], &str)] = &[
+fn every_table_and_every_queue_survives_the_stack_and_a_mistake() {
+    type Rules = &'static [(&'static [&'static str], &'static str)];
+    const TABLE: Rules = &[
         (&["DeletionPolicy"], "Retain"),
         (&["UpdateReplacePolicy"], "Retain"),
         (&["Properties", "DeletionProtectionEnabled"], "true"),
         (&["Properties", "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled"], "true"),
         (&["Properties", "SSESpecification", "SSEEnabled"], "true"),
     ];
+    const QUEUE: Rules = &[(&["DeletionPolicy"], "RetainExceptOnCreate"), (&["UpdateReplacePolicy"], "Retain")];
+    let template = read(FILE);
     check(|resources, found| {
-        for (id, table) in resources.of_type("AWS::DynamoDB::Table") {
-            for (path, wanted) in rules {
-                found.unless(is_text(table, path, wanted), || {
-                    format!("{FILE}: {id} needs {}: {wanted}", path.join("."))
+        for (kind, rules) in
+            [("AWS::DynamoDB::Table", TABLE), ("AWS::SQS::Queue", QUEUE), ("AWS::SQS::QueuePolicy", QUEUE)]
+        {
+            for (id, resource) in resources.of_type(kind) {
+                for (path, wanted) in rules {
+                    found.unless(is_text(resource, path, wanted), || {
+                        format!("{FILE}: {id} needs {}: {wanted}", path.join("."))
+                    });
+                }
+                let widgets = template.matches(&format!("\"${{{id}}}\"")).count();
+                let is_shown = widgets == 2 && template.contains(&format!("\n  {id}Table: {{"));
+                found.unless(kind != "AWS::DynamoDB::Table" || is_shown, || {
+                    format!("{FILE}: {id} needs an output {id}Table, and a line in both widgets of units")
                 });
             }
-            let widgets = template.matches(&format!("\"${{{id}}}\"")).count();
-            found.unless(widgets == 2 && template.contains(&format!("\n  {id}Table: {{")), || {
-                format!("{FILE}: {id} needs an output {id}Table, and a line in both widgets of units")
-            });
         }
         Ok(())
     });
