@@ -2,6 +2,5 @@
 
 mod budgets;
 mod crowd;
-mod exactly_once;
 mod routes;
 pub mod world;

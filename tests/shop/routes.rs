@@ -2,7 +2,7 @@
 
 use super::world::{MAX_STOCK, Shop, adjustment, cancellation, order, order_id, product, shown_order};
 use crate::harness::answers::Answer;
-use crate::harness::clients::client_whose;
+use crate::harness::clients::{client_whose, lost};
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
 use serde_json::{Value, json};
@@ -326,5 +326,24 @@ async fn a_cursor_of_another_user_or_a_forged_one_is_bad_input() {
     }
     for made_up in ["", "null", "é", &"A".repeat(8000)] {
         refused("ann", made_up).await;
+    }
+}
+
+/// Before its refusal, the order is read once more. If this read fails, an earlier copy may have placed it.
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_ever_applied() {
+    let shop = Shop::with(&[("a", 1)]).await;
+    let blind = client_whose(&shop.engine, |engine, _, operation, body| {
+        if operation == "GetItem" {
+            return lost();
+        }
+        engine.answer(operation, body)
+    });
+    let blind = shop.reached_by(&blind);
+    for too_much in [order("k-1", &[("a", 2)]), adjustment("a", -2).key("k-1")] {
+        let problem = blind.send(&too_much).await.says(503, "unavailable");
+        let detail = problem["detail"].as_str().expect("a detail");
+        let earlier = "this request applied nothing; an earlier one with the same Idempotency-Key";
+        assert!(detail.contains(earlier), "{too_much:?}: {detail}");
     }
 }
