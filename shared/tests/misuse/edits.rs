@@ -46,38 +46,38 @@ const NUMBER: Field<Account, u64> = Field::of("number");
 
 fn edits() {
     let account = Account::FIELDS;
+    let limit = || account.limits.member("day").unwrap();
+    let add = || account.balance.add(1, ..);
     // Each of these compiled, was `Ok`, and left an item that nobody could read:
-    let _ = account.balance.set("text");
-    let _ = account.balance.set(-1);
-    let _ = account.balance.raise_to("7");
-    let _ = account.owner.set(7);
-    let _ = account.balance.remove();
-    let _ = account.closed_at.remove();
-    let _ = account.balance.add(0.5, ..);
-    let _ = account.note.set(None);
-    let _ = account.limits.member("day").unwrap().set("much");
-    let _ = Edit::default().stamp(&account.owner, 7);
-    let _ = account.balance.add(1, ..).bands(&account.owner, &account.balance, [(0..=9, 1)]);
+    let _ = account.balance.set("text"); //~ expected `u64`, found `&str`
+    let _ = account.balance.set(-1); //~ unsigned values cannot be negated
+    let _ = account.balance.raise_to("7"); //~ expected `u64`, found `&str`
+    let _ = account.owner.set(7); //~ expected `String`, found integer
+    let _ = account.balance.remove(); //~ this field has to be there: without it, the record does not decode
+    let _ = account.closed_at.remove(); //~ this field has to be there
+    let _ = account.balance.add(0.5, ..); //~ expected `i64`, found floating-point number
+    let _ = account.note.set(None); //~ expected `String`, found `Option<_>`
+    let _ = limit().set("much"); //~ expected `u32`, found `&str`
+    let _ = Edit::default().stamp(&account.owner, 7); //~ expected `String`, found integer
+    let _ = add().bands(&account.owner, &account.balance, [(0..=9, 1)]); //~ expected `(RangeInclusive<i64>, String)`
     // Each of these compiled, and could never be applied:
-    let _ = account.owner.add(1, ..);
-    let _ = account.opened_at.add(1, ..);
-    let _ = account.tags.append(["a".to_owned()]);
-    let _ = account.balance.append([1]);
-    let _ = account.ballance.add(1, ..);
-    let _ = account.secret.set("other".to_owned());
-    let _ = account.owner.member("first");
-    let _ = account.balance.set(1).only_if(account.owner.is(7));
-    let _ = account.balance.set(1).only_if(account.balance.is_none());
-    let _ = account.balance.set(1).only_if(account.limits.member("day").unwrap().is_less_than(0.5));
-    let _ = NUMBER.set("text");
+    let _ = account.owner.add(1, ..); //~ is not stored as a number, so nothing can be added to it
+    let _ = account.opened_at.add(1, ..); //~ a function writes this field
+    let _ = account.tags.append(["a".to_owned()]); //~ in which the order and the copies of members count
+    let _ = account.balance.append([1]); //~ `u64` is not stored as a list
+    let _ = account.ballance.add(1, ..); //~ no field `ballance`
+    let _ = account.secret.set("other".to_owned()); //~ field `secret` of struct
+    let _ = account.owner.member("first"); //~ its trait bounds were not satisfied
+    let _ = account.balance.set(1).only_if(account.owner.is(7)); //~ expected `String`, found integer
+    let _ = account.balance.set(1).only_if(account.balance.is_none()); //~ this field has to be there
+    let _ = account.balance.set(1).only_if(limit().is_less_than(0.5)); //~ expected `u32`, found floating-point number
+    let _ = NUMBER.set("text"); //~ expected `u64`, found `&str`
 }
 
 fn of_another_record(table: &Table<Account>, attempt: &mut Attempt, item: Item<Account>) {
     // Each of these changed an attribute of the same name in another table:
-    let _ = table.edit("a-1", &Order::FIELDS.total.set(7));
-    let _ = attempt.edit(item, &Order::FIELDS.total.add(7, ..));
-    let _ = Account::FIELDS.balance.set(1).and(Order::FIELDS.total.set(7));
-    let _ = Account::FIELDS.balance.set(1).only_if(Order::FIELDS.total.is(7));
+    let _ = table.edit("a-1", &Order::FIELDS.total.set(7)); //~ expected `&Edit<Account>`, found `&Edit<Order>`
+    let _ = attempt.edit(item, &Order::FIELDS.total.add(7, ..)); //~ expected `&Edit<Account>`, found `&Edit<Order>`
+    let _ = Account::FIELDS.balance.set(1).and(Order::FIELDS.total.set(7)); //~ found `Edit<Order>`
+    let _ = Account::FIELDS.balance.set(1).only_if(Order::FIELDS.total.is(7)); //~ found `Condition<Order>`
 }
-
-fn main() {}
