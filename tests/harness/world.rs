@@ -96,17 +96,6 @@ impl<F: Functions> World<F> {
         engine.uses()
     }
 
-    /// Sends an event until the answer is neither 503 nor 504, like a client that needs the outcome.
-    pub async fn settle(&self, event: &Event) -> Answer {
-        for _ in 0..100 {
-            let answer = self.send(event).await;
-            if ![503, 504].contains(&answer.status) {
-                return answer;
-            }
-        }
-        panic!("100 times without a definite answer: {event:?}")
-    }
-
     /// Sends an event that is refused with this status and code. Asserts that nothing was written.
     pub async fn refused(&self, event: &Event, status: i64, code: &str) -> Answer {
         self.refusal(event, status, code).await.0
