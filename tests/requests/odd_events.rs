@@ -6,7 +6,7 @@ use crate::harness::clock::{Clock, TEN_O_CLOCK};
 use crate::harness::engine::{store, with_indexed_tables};
 use crate::harness::events::{Event, authorizers_that_name_nobody, load, sample};
 use crate::harness::functions::all_routes;
-use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
+use crate::harness::functions::{Devices, Functions, Mappings, Shop};
 use crate::harness::world::World;
 use functions::operation::IdempotencyKey;
 use serde_json::{Map, Value, json};
@@ -151,24 +151,6 @@ fn on_mappings() -> Vec<(&'static str, Event)> {
     ]
 }
 
-fn on_leases() -> Vec<(&'static str, Event)> {
-    vec![
-        ("lease", load("lease-acquire")),
-        ("lease again", load("lease-acquire")),
-        (
-            "lease to another holder",
-            load("lease-acquire").without_header("idempotency-key").text(r#"{"holder":"b","ttlSeconds":9}"#),
-        ),
-        ("show the lease", load("lease-get")),
-        ("renewal", load("lease-renew")),
-        ("renewal as JSON", load("lease-renew").header("content-type", "application/json")),
-        ("child", load("ensure-child-ensure")),
-        ("child again", load("ensure-child-ensure")),
-        ("child if absent", load("ensure-child-ensure").header("if-none-match", "*")),
-        ("release", load("lease-release")),
-    ]
-}
-
 /// The answers of the functions to these events, one after the other.
 async fn answers<F: Functions>(events: Vec<(&'static str, Event)>) -> Map<String, Value> {
     let engine = with_indexed_tables(F::tables());
@@ -192,7 +174,6 @@ async fn events_of_every_kind_are_answered_as_before_byte_for_byte() {
     let mut told = Box::pin(answers::<Devices>(on_devices())).await;
     told.append(&mut Box::pin(answers::<Shop>(on_the_shop())).await);
     told.append(&mut Box::pin(answers::<Mappings>(on_mappings())).await);
-    told.append(&mut Box::pin(answers::<Leasing>(on_leases())).await);
     let expected: Map<String, Value> = serde_json::from_str(include_str!("odd_events.json")).expect("JSON");
     let names: Vec<_> = told.keys().filter(|name| expected.get(*name) != told.get(*name)).collect();
     let differing: Vec<_> = names
