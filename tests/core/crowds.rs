@@ -88,53 +88,33 @@ fn lost_answers_of_a_busy_item_leave_hardly_any_change_unknown() {
     }
 }
 
-/// Asserts that callers add so often, at this cost: all acknowledged, within this time and number of requests each.
-fn assert_adds(load: Load, seeds: u64, requests: f64, within: Duration) {
-    for seed in 0..seeds {
-        let outcome = play::<64>(load, seed);
-        let (each, longest) = (outcome.requests_per_success(), outcome.longest());
-        println!("{load:?}, seed {seed}: {each:.3} requests each, mean {:?}, longest {longest:?}", outcome.mean_time());
-        let wanted = load.callers * load.changes;
-        assert_eq!((outcome.times.len(), outcome.gave_up, outcome.count), (wanted, 0, wanted as u64), "seed {seed}");
-        assert!(each <= requests, "seed {seed}: {each:.3} requests each");
-        assert!(longest <= within, "seed {seed}: {longest:?}");
-    }
-}
-
-fn at_once(callers: usize, stores: Stores) -> Load {
-    Load { stores, ..Load::new(By::Add, callers) }
-}
-
-#[test]
-fn a_hundred_callers_of_one_store_add_at_once_for_less_than_three_requests_each() {
-    assert_adds(at_once(100, Stores::One), 5, 2.8, Duration::from_millis(150));
-}
-
-#[test]
-fn a_thousand_callers_of_one_store_add_at_once_within_two_seconds() {
-    assert_adds(at_once(1000, Stores::One), 1, 4.0, Duration::from_secs(2));
-}
-
 /// With a window of 32, one round trip admits 32 adds that know the same version. A hundred in step that send again at
-/// once need 100 reads and 100 + 68 + 36 + 4 writes, or 3.08 requests each. The pauses save a few of the last ones.
+/// once need 100 reads and 100 + 68 + 36 + 4 writes, or 3.08 requests each. The pauses save a few of the last ones. The first
+/// refusal looks the same for a hundred callers and for a thousand. So most of a thousand fail twice before their first
+/// sufficient pause: 1 read, 2 pairs of a stale write and a fresh one, and more.
 #[test]
-fn a_hundred_callers_with_a_store_each_add_at_once_at_about_what_the_window_allows() {
-    assert_adds(at_once(100, Stores::Own), 5, 3.1, Duration::from_millis(300));
-}
-
-/// The first refusal looks the same for a hundred callers and for a thousand. So most of a thousand fail twice before
-/// their first sufficient pause: 1 read, 2 pairs of a stale write and a fresh one, and more.
-#[test]
-fn a_thousand_callers_with_a_store_each_add_at_once_at_six_requests_each_at_most() {
-    assert_adds(at_once(1000, Stores::Own), 1, 6.0, Duration::from_secs(4));
-}
-
-#[test]
-fn a_store_that_knows_the_item_adds_with_one_request_also_at_200_a_second() {
+fn callers_add_at_once_at_about_what_the_window_allows_and_with_one_request_where_the_item_is_known() {
+    let at_once = |callers, stores| Load { stores, ..Load::new(By::Add, callers) };
     let alone = Load { changes: 100, ..at_once(1, Stores::Warm) };
-    assert_adds(alone, 1, 1.0, 2 * alone.hop);
-    let steady = Load { apart: Duration::from_millis(5), ..at_once(2000, Stores::Warm) };
-    assert_adds(steady, 1, 1.1, 4 * steady.hop);
+    let steady = Load { apart: Duration::from_millis(5), ..at_once(2000, Stores::Warm) }; // 200 a second
+    for (load, seeds, requests, within) in [
+        (at_once(100, Stores::One), 5, 2.8, Duration::from_millis(150)),
+        (at_once(1000, Stores::One), 1, 4.0, Duration::from_secs(2)),
+        (at_once(100, Stores::Own), 5, 3.1, Duration::from_millis(300)),
+        (at_once(1000, Stores::Own), 1, 6.0, Duration::from_secs(4)),
+        (alone, 1, 1.0, 2 * alone.hop),
+        (steady, 1, 1.1, 4 * steady.hop),
+    ] {
+        for seed in 0..seeds {
+            let outcome = play::<64>(load, seed);
+            let (each, longest) = (outcome.requests_per_success(), outcome.longest());
+            println!("{load:?}, seed {seed}: {each:.3} requests each, mean {:?}, {longest:?}", outcome.mean_time());
+            let wanted = load.callers * load.changes;
+            let told = (outcome.times.len(), outcome.gave_up, outcome.count);
+            assert_eq!(told, (wanted, 0, wanted as u64), "{load:?}, seed {seed}");
+            assert!(each <= requests && longest <= within, "{load:?}, seed {seed}: {each:.3}, {longest:?}");
+        }
+    }
 }
 
 /// The requests before the ticket of an update that loses two races: a read and two refused writes.
