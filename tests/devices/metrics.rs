@@ -3,7 +3,7 @@
 use super::world::{self, TABLES, World, overtaken};
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
-use crate::harness::runtime_api::{FunctionProcess, TRACE};
+use crate::harness::runtime_api::TRACE;
 use crate::harness::server::{Fault, Server, patiently};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -12,14 +12,10 @@ use tokio::net::UdpSocket;
 const NAMESPACE: &str = "Tests";
 const FUNCTION: (&str, &str) = ("function", "device-state");
 
-async fn start(server: &Server, namespace: &str, level: &str) -> FunctionProcess {
-    world::start(server, &[("METRICS_NAMESPACE", namespace), ("AWS_LAMBDA_LOG_LEVEL", level)]).await
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
     let server = Server::start(TABLES).await;
-    let process = start(&server, NAMESPACE, "INFO").await;
+    let process = world::start(&server, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
     let status = async |event: Event| process.answer(&event).await.status;
     assert_eq!(status(Event::create()).await, 201);
     assert_eq!(status(Event::get()).await, 200);
@@ -79,25 +75,6 @@ async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
     }
     assert_eq!(metrics.values("duration_ms", &[FUNCTION]).len(), 12);
     assert_eq!(metrics.values("duration_ms", &[FUNCTION, route]).len(), 4);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn metrics_pass_every_level_and_an_empty_namespace_switches_them_off() {
-    let server = Server::start(TABLES).await;
-    for (namespace, level, expected) in
-        [(NAMESPACE, "ERROR", Some("ERROR")), ("", "ERROR", None), ("", "INFO", Some("INFO"))]
-    {
-        let process = start(&server, namespace, level).await;
-        assert_eq!(process.answer(&Event::get().device("none")).await.status, 404);
-        let log = process.end().await;
-        assert!(log.iter().all(|line| line["status"] == 404), "{log:#?}");
-        let levels: Vec<_> = log.iter().map(|line| line["level"].as_str().expect("a level")).collect();
-        assert_eq!(levels, expected.into_iter().collect::<Vec<_>>(), "{namespace:?} at {level}: {log:#?}");
-        let timestamps = log.iter().map(|line| line["timestamp"].as_str().and_then(|text| text.parse().ok()));
-        let timestamps: Option<Vec<fencepost::Timestamp>> = timestamps.collect();
-        assert!(timestamps.is_some(), "Lambda files a line without a timestamp as INFO: {log:#?}");
-        assert_eq!(log.iter().any(|line| line["_aws"] != Value::Null), !namespace.is_empty());
-    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
