@@ -54,13 +54,6 @@ async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
     }
 }
 
-#[tokio::test]
-async fn a_header_is_found_in_any_case() {
-    let (world, created) = World::with_lamp().await;
-    world.send(&Event::patch_state().header("If-Match", created.etag())).await.shows(200, 2);
-    world.refused(&Event::patch_state().header("IF-MATCH", created.etag()), 412, "version_conflict").await;
-}
-
 /// Each route meets a damaged row or a missing table.
 #[tokio::test]
 async fn a_fault_is_a_500_that_tells_nothing_of_the_inside() {
