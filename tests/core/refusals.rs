@@ -3,13 +3,12 @@
 
 use super::accounts;
 use super::accounts::{Account, TABLE, call, chance, rival, set_balance};
-use crate::harness::clients::{client_whose, client_whose_first_write, error, lost, step_in_conflict};
+use crate::harness::clients::{client_whose, client_whose_first_write, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Call, Error, Failure, FailureKind, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::cell::Cell;
 
 const LEASES: &str = "Leases";
 
@@ -169,30 +168,4 @@ async fn after_a_conflict_only_what_another_transaction_is_changing_is_read_agai
     let again = &asked[2].body["RequestItems"][TABLE]["Keys"];
     assert_eq!(*again, json!([{"accountId": {"S": "a-2"}}]));
     assert_eq!(balances(&engine), [49, 49]);
-}
-
-/// A copy of the refused edit may still be applied, so the change is known only once the edit is burned.
-#[tokio::test(start_paused = true)]
-async fn a_change_that_is_throttled_after_a_refused_edit_burns_the_edit_and_was_not_applied() {
-    let engine = with_accounts().await;
-    let client = client_whose(&engine, |engine, writes, operation, body| match operation {
-        "TransactWriteItems" if writes > 0 => error(400, "ThrottlingException"),
-        _ => engine.answer(operation, body),
-    });
-    let store = Store::new(&client);
-    let accounts: Table<Account> = store.table(TABLE);
-    let (mut reads, call, takes) = (Reads::new(), call(), Cell::new(100));
-    let both = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
-    let store = store.in_call(&call);
-    let taken = store.transact_with_retry(reads, |attempt| {
-        for account in both {
-            attempt.edit(account, &Account::FIELDS.balance.add(-takes.get(), 0..=1000))?;
-        }
-        takes.set(1);
-        Ok::<_, Error>(())
-    });
-    let failed = taken.await.expect_err("it is throttled");
-    assert!(matches!(failed, Error::Failed(Failure { kind: FailureKind::Unavailable { .. }, .. })), "{failed:?}");
-    assert_eq!((balances(&engine), call.tally().lost_answers), ([50, 50], 0));
-    assert_eq!(operations(&engine).iter().filter(|operation| *operation == "UpdateItem").count(), 1, "the burn");
 }
