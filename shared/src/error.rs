@@ -31,7 +31,7 @@ pub struct Failure {
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Place {
-    /// The method that was called, such as `edit`.
+    /// The operation that failed, such as `edit`. A change by `Idempotency` is a `transact_with_retry`.
     pub operation: &'static str,
     /// The table and the key of each item. Only the first few items of a transaction are shown by `Display`.
     pub items: Vec<PlacedItem>,

@@ -182,18 +182,28 @@ pub use transact::{Attempt, Item, Reads};
 /// What the derive macro names. Not covered by semantic versioning.
 #[doc(hidden)]
 pub mod __private {
-    pub use serde::Serialize;
+    use crate::table::field::not_read;
+    pub use crate::table::field::{Written, check_same};
+    pub use serde::{Deserialize, Serialize};
     pub use serde_dynamo::Serializer;
+    use serde_dynamo::{AttributeValue, Deserializer, Error};
 
     pub trait Stored: Serialize + serde::de::DeserializeOwned {}
 
     impl<T: Serialize + serde::de::DeserializeOwned> Stored for T {}
 
     /// What serde wrote for a value.
-    pub fn stored(
-        written: Result<serde_dynamo::AttributeValue, serde_dynamo::Error>,
-    ) -> Result<Option<serde_dynamo::AttributeValue>, crate::Source> {
-        Ok(Some(written?))
+    pub fn written(written: Result<AttributeValue, Error>) -> Result<AttributeValue, crate::Source> {
+        Ok(written?)
+    }
+
+    pub fn deserializer(written: &AttributeValue) -> Deserializer {
+        Deserializer::from_attribute_value(written.clone())
+    }
+
+    /// What serde read back.
+    pub fn read<V>(read: Result<V, Error>) -> Result<V, crate::Source> {
+        read.map_err(not_read)
     }
 }
 

@@ -192,7 +192,7 @@ async fn an_edit_decodes_its_item_no_more_often_after_lost_races() {
         let cold: Table<Decoded> = Store::new(&client).table(TABLE);
         engine.take_log();
         DECODED.store(0, Relaxed);
-        let edited = cold.edit("s-1", &Decoded::FIELDS.stock.add(1, ..)).await.expect("the item is there");
+        let edited = cold.edit("s-1", &Field::<Decoded, i64>::of("stock").add(1, ..)).await.expect("the item is there");
         assert_eq!(edited.item.expect("it decodes").expect("it is there").value.stock, 51);
         let counts = engine.take_counts();
         assert_eq!((counts.1, DECODED.load(Relaxed)), (races + 1, 2), "before its first write, and for the answer");

@@ -48,7 +48,7 @@ struct Raw {
     attributes: Attributes,
 }
 
-const RAW: Field<Raw, AttributeValue> = Field::with("a", |value| Ok(Some(value)));
+const RAW: Field<Raw, AttributeValue> = Field::with("a", Ok);
 
 impl Record for Raw {
     const PARTITION_KEY: &'static str = "noteId";

@@ -11,8 +11,8 @@ use serde_json::Value;
 use std::time::Duration;
 
 const STATUS: Field<Device, Status> = Field::of("status");
-const STATE: Field<Device, Object> = Field::with("state", |state| Ok(Some(state.to_attribute())));
-const CONFIG: Field<Device, Object> = Field::with("config", |config| Ok(Some(config.to_attribute())));
+const STATE: Field<Device, Object> = Field::with("state", |state| Ok(state.to_attribute()));
+const CONFIG: Field<Device, Object> = Field::with("config", |config| Ok(config.to_attribute()));
 const UPDATED_AT: Field<Device, Timestamp> = Field::of("updatedAt");
 const CONFIG_UPDATED_AT: Field<Device, Timestamp, Optional> = Field::of("configUpdatedAt");
 const WIDE: Field<Device, bool, Optional> = Field::of(WIDE_NUMBERS);

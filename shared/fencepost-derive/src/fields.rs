@@ -1,6 +1,6 @@
 //! The constant `FIELDS` of a record: a typed field for each attribute.
 
-use crate::names::Stored;
+use crate::names::{Default, Stored};
 use proc_macro2::TokenStream;
 use quote::quote;
 use syn::{DeriveInput, Field, GenericArgument, PathArguments, Type};
@@ -20,8 +20,8 @@ pub(crate) fn expand(input: &DeriveInput, fields: &[StoredField<'_>]) -> TokenSt
         let bounds = generics.make_where_clause();
         bounds.predicates.push(syn::parse_quote!(#name #arguments: ::fencepost::__private::Stored));
         for StoredField { field: Field { ty, .. }, stored } in fields {
-            if stored.writer.is_none() {
-                bounds.predicates.push(syn::parse_quote!(#ty: ::fencepost::__private::Serialize));
+            if stored.writer.is_none() || stored.reader.is_none() {
+                bounds.predicates.push(syn::parse_quote!(#ty: ::fencepost::__private::Stored));
             }
         }
     }
@@ -33,8 +33,8 @@ pub(crate) fn expand(input: &DeriveInput, fields: &[StoredField<'_>]) -> TokenSt
         quote!(#[doc = #doc] #visibility #ident: #of)
     });
     let made = fields.iter().map(|StoredField { field, stored }| {
-        let (ident, attribute, encode) = (&field.ident, &stored.name, encode(field, stored));
-        quote!(#ident: ::fencepost::field::Field::with(#attribute, #encode))
+        let (ident, attribute, derived) = (&field.ident, &stored.name, derived(&record, field, stored));
+        quote!(#ident: ::fencepost::field::Field::derived(#attribute, #derived))
     });
     quote! {
         const _: () = {
@@ -54,12 +54,14 @@ pub(crate) fn expand(input: &DeriveInput, fields: &[StoredField<'_>]) -> TokenSt
 /// The type of a field: `Field<Record, Value, Presence>`.
 fn type_of(record: &TokenStream, field: &Field, stored: &Stored) -> TokenStream {
     let value = value_of(field, stored);
-    let presence = if may_be_absent(field, stored) { quote!(Optional) } else { quote!(Required) };
-    let presence = quote!(::fencepost::field::#presence);
-    let presence = match stored.writer {
-        Some(_) => quote!(::fencepost::field::Custom<#presence>),
-        None => presence,
+    let presence = match (&stored.default, is_option(field, stored)) {
+        (_, true) => quote!(Optional),
+        (Some(_), false) => quote!(Defaulted),
+        (None, false) => quote!(Required),
     };
+    let presence = quote!(::fencepost::field::#presence);
+    let is_custom = stored.writer.is_some() || stored.reader.is_some();
+    let presence = if is_custom { quote!(::fencepost::field::Custom<#presence>) } else { presence };
     quote!(::fencepost::field::Field<#record, #value, #presence>)
 }
 
@@ -68,42 +70,76 @@ fn value_of<'a>(field: &'a Field, stored: &Stored) -> &'a Type {
     option(&field.ty).filter(|_| is_option(field, stored)).unwrap_or(&field.ty)
 }
 
-fn may_be_absent(field: &Field, stored: &Stored) -> bool {
-    stored.has_default || is_option(field, stored)
-}
-
-/// Whether a missing attribute is read as `None`. One with a reader of its own and no default is refused by serde.
+/// Whether the values are those in an `Option`. Serde reads no record without one that has a reader of its own and no default.
 fn is_option(field: &Field, stored: &Stored) -> bool {
-    option(&field.ty).is_some() && (stored.has_default || !stored.has_reader)
+    option(&field.ty).is_some() && (stored.default.is_some() || stored.reader.is_none())
 }
 
-/// The function that writes a value of the field.
-fn encode(field: &Field, stored: &Stored) -> TokenStream {
+/// What a field is made of: the function that writes a value, the one that makes the attribute of the default, and the one
+/// that makes that of `None`.
+fn derived(record: &TokenStream, field: &Field, stored: &Stored) -> TokenStream {
     let (whole, value) = (&field.ty, value_of(field, stored));
-    let wrapped = if is_option(field, stored) { quote!(::core::option::Option::Some(value)) } else { quote!(value) };
-    let skipped = if may_be_absent(field, stored) {
-        quote!(::core::result::Result::Ok(::core::option::Option::None))
-    } else {
-        quote!(::core::result::Result::Err("serde skips this value, and does not read the record without it".into()))
+    let private = quote!(::fencepost::__private);
+    let [none, some] = [quote!(::core::option::Option::None), quote!(::core::option::Option::Some)];
+    let write = match &stored.writer {
+        Some(writer) => quote!(#writer),
+        None => quote!(#private::Serialize::serialize),
     };
-    let skips = stored.skips.as_ref().map(|skips| quote! { if #skips(&value) { return #skipped; } });
-    let written = if let Some(writer) = &stored.writer {
-        quote!(#writer(&value, ::fencepost::__private::Serializer))
-    } else {
-        quote!(::fencepost::__private::Serialize::serialize(&value, ::fencepost::__private::Serializer))
+    let read = match &stored.reader {
+        Some(reader) => quote!(#reader),
+        None => quote!(#private::Deserialize::deserialize),
     };
+    let write = |value: TokenStream| quote!(#private::written(#write(#value, #private::Serializer)));
+    let default = match (&stored.default, is_option(field, stored)) {
+        (None, true) => Some(none.clone()),
+        (None, false) => None,
+        (Some(Default::OfType), _) => Some(quote!(::core::default::Default::default())),
+        (Some(Default::By(path)), _) => Some(quote!(#path())),
+        (Some(Default::OfStruct(path)), _) => {
+            let (ident, whole) = (&field.ident, path.as_ref().map(|path| quote!(#path())));
+            let whole = whole.unwrap_or_else(|| quote!(<#record as ::core::default::Default>::default()));
+            Some(quote!(#whole.#ident))
+        }
+    };
+    let make = |value: &TokenStream| {
+        let written = write(quote!(&value));
+        quote!(#some(|| { let value: #whole = #value; #written }))
+    };
+    let (make_default, make_none) = (default.as_ref().map(make), is_option(field, stored).then(|| make(&none)));
+    let (make_default, make_none) = (make_default.unwrap_or(none.clone()), make_none.unwrap_or(none.clone()));
+    let wrapped = if is_option(field, stored) { quote!(#some(value)) } else { quote!(value) };
+    let skips = stored.skips.as_ref().map_or_else(|| quote!(false), |skips| quote!(#skips(&value)));
+    let refused = |reason: &str| quote!(return ::core::result::Result::Err(#reason.into()));
+    let skipped = default.unwrap_or_else(|| refused("serde skips this value, and does not read the record without it"));
+    let lost = is_option(field, stored).then(|| {
+        let refused = refused("it would be read back as None");
+        quote!(if again.is_none() { #refused; })
+    });
+    let (written, again) = (write(quote!(&value)), write(quote!(&again)));
     quote! {
         |value: #value| {
             let value: #whole = #wrapped;
-            #skips
-            ::fencepost::__private::stored(#written)
-        }
+            let is_skipped: bool = #skips;
+            let written = #written?;
+            let again: #whole =
+                if is_skipped { #skipped } else { #private::read(#read(#private::deserializer(&written)))? };
+            #lost
+            #private::check_same(&written, &#again?)?;
+            ::core::result::Result::Ok(#private::Written { value: written, is_skipped })
+        },
+        #make_default,
+        #make_none
     }
 }
 
 /// The type in an `Option`.
 fn option(of: &Type) -> Option<&Type> {
-    let Type::Path(path) = of else { return None };
+    let path = match of {
+        // The type of a field that a macro by example has made.
+        Type::Group(group) => return option(&group.elem),
+        Type::Path(path) => path,
+        _ => return None,
+    };
     let last = path.path.segments.last().filter(|last| last.ident == "Option")?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };
     match arguments.args.first()? {

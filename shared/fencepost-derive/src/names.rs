@@ -1,5 +1,6 @@
 //! What serde says of fields: their names, and how it writes them.
 
+use proc_macro2::Span;
 use syn::ext::IdentExt;
 use syn::meta::ParseNestedMeta;
 use syn::{Attribute, Expr, ExprPath, Field, LitStr, Result, Token, parenthesized};
@@ -13,19 +14,30 @@ const OF_A_FIELD: &[&str] = &["bound"];
 #[derive(Default)]
 pub(crate) struct Rules {
     renames: [Option<LitStr>; 2],
-    has_default: bool,
+    /// What a missing attribute is read as, if the struct says so.
+    default: Option<Default>,
+}
+
+/// What serde reads where an attribute is missing.
+#[derive(Clone)]
+pub(crate) enum Default {
+    /// The default of the type of the field.
+    OfType,
+    /// What this function makes.
+    By(ExprPath),
+    /// The field of the default of the struct, which this function makes if there is one.
+    OfStruct(Option<ExprPath>),
 }
 
 /// How serde stores a field.
 pub(crate) struct Stored {
     /// The attribute.
     pub(crate) name: String,
-    /// Whether a missing attribute is read as a default.
-    pub(crate) has_default: bool,
-    /// The function that writes the value, if it is not the one of its type.
+    /// What a missing attribute is read as.
+    pub(crate) default: Option<Default>,
+    /// The functions that write and read the value, if they are not those of its type.
     pub(crate) writer: Option<ExprPath>,
-    /// Whether a function other than that of its type reads the value.
-    pub(crate) has_reader: bool,
+    pub(crate) reader: Option<ExprPath>,
     /// The function that says which values are not stored.
     pub(crate) skips: Option<ExprPath>,
 }
@@ -36,8 +48,8 @@ impl Rules {
         each_of_serde(attributes, |meta| match &*name_of(meta) {
             "rename_all" => two(meta, &mut rules.renames),
             "default" => {
-                rules.has_default = true;
-                skip_value(meta)
+                rules.default = Some(Default::OfStruct(optional_path(meta)?));
+                Ok(())
             }
             name if OF_A_STRUCT.contains(&name) => skip_value(meta),
             name => Err(by_hand(meta, name, "the struct")),
@@ -53,8 +65,8 @@ impl Rules {
         let Some(ident) = &field.ident else { return Ok(None) };
         let ident = ident.unraw().to_string();
         let (mut names, mut skips) = ([None, None], [false, false]);
-        let (name, has_default) = (String::new(), self.has_default);
-        let mut stored = Stored { name, has_default, writer: None, has_reader: false, skips: None };
+        let (name, default) = (String::new(), self.default.clone());
+        let mut stored = Stored { name, default, writer: None, reader: None, skips: None };
         each_of_serde(&field.attrs, |meta| match &*name_of(meta) {
             "rename" => two(meta, &mut names),
             name @ ("skip" | "skip_serializing" | "skip_deserializing") => {
@@ -63,23 +75,22 @@ impl Rules {
                 Ok(())
             }
             "default" => {
-                stored.has_default = true;
-                skip_value(meta)
-            }
-            "with" => {
-                path_of(meta, &mut stored.writer)?;
-                stored.has_reader = true;
-                if let Some(module) = &mut stored.writer {
-                    module.path.segments.push(syn::parse_quote!(serialize));
-                }
+                stored.default = Some(optional_path(meta)?.map_or(Default::OfType, Default::By));
                 Ok(())
             }
-            "serialize_with" => path_of(meta, &mut stored.writer),
-            "skip_serializing_if" => path_of(meta, &mut stored.skips),
-            "deserialize_with" => {
-                stored.has_reader = true;
-                skip_value(meta)
+            "with" => {
+                let module = path_of(meta)?;
+                let [writer, reader] = ["serialize", "deserialize"].map(|name| {
+                    let mut function = module.clone();
+                    function.path.segments.push(syn::Ident::new(name, Span::call_site()).into());
+                    function
+                });
+                (stored.writer, stored.reader) = (Some(writer), Some(reader));
+                Ok(())
             }
+            "serialize_with" => path_of(meta).map(|path| stored.writer = Some(path)),
+            "deserialize_with" => path_of(meta).map(|path| stored.reader = Some(path)),
+            "skip_serializing_if" => path_of(meta).map(|path| stored.skips = Some(path)),
             name if OF_A_FIELD.contains(&name) => skip_value(meta),
             name => Err(by_hand(meta, name, &format!("the field `{ident}`"))),
         })?;
@@ -108,9 +119,12 @@ impl Rules {
 }
 
 /// Reads `= "path"`.
-fn path_of(meta: &ParseNestedMeta<'_>, path: &mut Option<ExprPath>) -> Result<()> {
-    *path = Some(meta.value()?.parse::<LitStr>()?.parse()?);
-    Ok(())
+fn path_of(meta: &ParseNestedMeta<'_>) -> Result<ExprPath> {
+    meta.value()?.parse::<LitStr>()?.parse()
+}
+
+fn optional_path(meta: &ParseNestedMeta<'_>) -> Result<Option<ExprPath>> {
+    if meta.input.peek(Token![=]) { path_of(meta).map(Some) } else { Ok(None) }
 }
 
 fn each_of_serde(attributes: &[Attribute], mut each: impl FnMut(&ParseNestedMeta<'_>) -> Result<()>) -> Result<()> {

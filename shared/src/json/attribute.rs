@@ -80,8 +80,8 @@ impl Object {
 impl Members for Object {
     type Member = Value;
 
-    fn encode_member(member: Value) -> Result<Option<AttributeValue>, Source> {
-        Ok(Some(to_attribute(&member)))
+    fn encode_member(member: Value) -> Result<AttributeValue, Source> {
+        Ok(to_attribute(&member))
     }
 }
 
@@ -89,8 +89,8 @@ impl Members for Object {
 impl Members for Value {
     type Member = Value;
 
-    fn encode_member(member: Value) -> Result<Option<AttributeValue>, Source> {
-        Ok(Some(to_attribute(&member)))
+    fn encode_member(member: Value) -> Result<AttributeValue, Source> {
+        Ok(to_attribute(&member))
     }
 }
 

@@ -2,10 +2,13 @@
 
 use super::edit::{Condition, Edit};
 use crate::error::Source;
+use crate::timestamp::Timestamp;
 use fencepost_core::condition::{Comparison, Condition as RawCondition, Demanded};
-use fencepost_core::edit::RawEdit;
-use fencepost_core::{AttributeValue, Bounds, InvalidValue, Number};
+use fencepost_core::edit::is_likely;
+use fencepost_core::format::value::{first_difference, settle_all};
+use fencepost_core::{AttributeValue, Attributes, Bounds, InvalidValue, Number};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::hash::BuildHasher;
@@ -13,14 +16,24 @@ use std::marker::PhantomData;
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32, NonZeroU64};
 use std::ops::RangeInclusive;
 
-/// Writes a value as its attribute. `None` if serde skips such a value.
-type Encode<V> = fn(V) -> Result<Option<AttributeValue>, Source>;
+/// The attribute of a value, and whether serde skips it.
+#[doc(hidden)]
+pub struct Written {
+    pub value: AttributeValue,
+    pub is_skipped: bool,
+}
+
+type Encode<V> = fn(V) -> Result<Written, Source>;
+
+/// Makes an attribute.
+type Make = fn() -> Result<AttributeValue, Source>;
 
 /// An attribute of the record `T`, whose values are of the type `V`. [`Edit`]s and [`Condition`]s are made from fields.
 ///
 /// The derive macro gives a struct the constant `FIELDS`, with one field for each attribute, as visible as the field of
 /// the struct. Each field writes its values as serde writes them in the whole item: under its name, with its `with`,
-/// without what `skip_serializing_if` skips. So an edit stores nothing that its table cannot read.
+/// without what `skip_serializing_if` skips. A value that serde would not read back as itself is refused, as by a create. So
+/// an edit stores nothing that its table cannot read.
 ///
 /// ```
 /// use fencepost::{Edit, Record};
@@ -55,15 +68,17 @@ type Encode<V> = fn(V) -> Result<Option<AttributeValue>, Source>;
 /// let edit = Account::FIELDS.balance.set("text");
 /// ```
 ///
-/// `P` says whether the attribute may be missing: [`Required`], [`Optional`] (an `Option`, or a field with serde's
-/// `default`), or a [`Member`] of a map. [`Custom`] marks a field with a `with` or `serialize_with`.
+/// `P` says whether the attribute may be missing: [`Required`], [`Optional`] (then `V` is the type in the `Option`),
+/// [`Defaulted`], or a [`Member`] of a map. [`Custom`] marks a field that a function writes or reads.
 ///
 /// A record that is implemented by hand declares its fields by hand: see [`Field::of`] and [`Field::with`].
 pub struct Field<T, V, P = Required> {
     name: &'static str,
     /// The names below the attribute, if it is a map.
     below: Vec<String>,
-    encode: Encode<V>,
+    encode: Encoder<V>,
+    default: Option<Make>,
+    none: Option<Make>,
     of: PhantomData<fn() -> (T, P)>,
 }
 
@@ -97,49 +112,83 @@ impl<T, V, P: Attribute> Field<T, V, P> {
     #[must_use]
     pub const fn of(name: &'static str) -> Self
     where
-        V: Serialize,
+        V: Serialize + DeserializeOwned,
     {
-        Field::with(name, plain::<V>)
+        Field::with(name, checked::<V>)
     }
 
-    /// Declares a field whose values this function writes. `None` stands for a value that is not stored: to set it
-    /// removes the attribute.
+    /// Declares a field whose values this function writes, as the `encode` of the record does.
+    ///
+    /// ```
+    /// use fencepost::AttributeValue;
+    /// use fencepost::field::{Custom, Field, Required};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize)]
+    /// # struct Image { hash: Vec<u8> }
+    /// # impl fencepost::Record for Image {
+    /// #     const PARTITION_KEY: &'static str = "imageId";
+    /// #     const ATTRIBUTES: &'static [&'static str] = &["hash"];
+    /// # }
+    ///
+    /// const HASH: Field<Image, Vec<u8>, Custom<Required>> = Field::with("hash", |hash| Ok(AttributeValue::B(hash)));
+    /// # drop(HASH.set(vec![7]));
+    /// ```
     #[must_use]
-    pub const fn with(name: &'static str, encode: fn(V) -> Result<Option<AttributeValue>, Source>) -> Self {
-        Field { name, below: Vec::new(), encode, of: PhantomData }
+    pub const fn with(name: &'static str, encode: fn(V) -> Result<AttributeValue, Source>) -> Self {
+        Field { name, below: Vec::new(), encode: Encoder::Value(encode), default: None, none: None, of: PhantomData }
     }
+
+    /// What the derive macro declares: also the value that is read where there is none, and how `None` is written.
+    #[doc(hidden)]
+    #[must_use]
+    pub const fn derived(name: &'static str, encode: Encode<V>, default: Option<Make>, none: Option<Make>) -> Self {
+        Field { name, below: Vec::new(), encode: Encoder::Written(encode), default, none, of: PhantomData }
+    }
+}
+
+/// What writes the values of a field.
+enum Encoder<V> {
+    Value(fn(V) -> Result<AttributeValue, Source>),
+    Written(Encode<V>),
 }
 
 impl<T, V, P: Presence> Field<T, V, P> {
     /// Sets the value. Of a member of a map, the map must be there. A list in place of a stored set becomes a set of its
-    /// kind, or the edit is refused.
+    /// kind, or the edit is refused. A value that would not be read back as itself is refused before anything is sent.
     pub fn set(&self, value: V) -> Edit<T> {
-        self.edit(value, |edit, path, value| match value {
-            Some(value) => edit.and_set(path, value),
-            None => edit.and_remove(path),
+        Edit::made(|edit| {
+            let written = self.written(value)?;
+            let path = self.path();
+            Ok(if written.is_skipped { edit.and_remove(path) } else { edit.and_set(path, written.value) })
         })
     }
 
-    /// Sets the value if the stored one is lower, or missing. A higher one is left as it is, and the edit is applied all the
-    /// same. The order is that of [`Field::is_less_than`].
+    /// Sets the value if the stored one is lower, or if there is none. A higher one is left as it is, and the edit is applied
+    /// all the same.
     ///
     /// Which of the two it is, is guessed from the item that this client saw last. A wrong guess costs one more request.
-    pub fn raise_to(&self, value: V) -> Edit<T> {
-        let none = self.absent();
-        self.edit_stored(value, |edit, path, value| {
-            let [lower, other] = [Comparison::Less, Comparison::AtLeast]
-                .map(|by| RawCondition::At(path.clone(), Demanded::Compared(by, value.clone())));
-            edit.and_choose(path, value, [RawCondition::Any(vec![none, lower]), other])
+    pub fn raise_to(&self, value: V) -> Edit<T>
+    where
+        V: Ordered,
+        P: StoredAsIs,
+    {
+        Edit::made(|edit| {
+            let value = self.written(value)?.value;
+            let [lower, other] =
+                [Comparison::Less, Comparison::AtLeast].map(|comparison| self.compared_to(comparison, value.clone()));
+            let lower = match P::KIND {
+                Kind::Optional | Kind::Member => RawCondition::Any(vec![self.absent()?, lower?]),
+                Kind::Required | Kind::Defaulted => lower?,
+            };
+            Ok(edit.and_choose(self.path(), value, [lower, other?]))
         })
     }
 
-    /// The field has this value, as `DynamoDB` compares values: numbers by their value, sets without an order.
+    /// The field has this value, as `DynamoDB` compares values: numbers by their value, sets without an order, lists with
+    /// theirs. A missing attribute has the default of its field. A `HashSet` that serde stores as a list has no lasting
+    /// order, so it may differ from itself: give it a set module of `serde_dynamo`.
     pub fn is(&self, value: V) -> Condition<T> {
-        match self.encoded(value) {
-            Ok(Some(value)) => self.demand(Demanded::Compared(Comparison::Equal, value)),
-            Ok(None) => Condition::new(self.absent()),
-            Err(reason) => Condition::invalid(reason),
-        }
+        self.compared(Comparison::Equal, value)
     }
 
     /// The field has another value, or none.
@@ -149,93 +198,128 @@ impl<T, V, P: Presence> Field<T, V, P> {
 
     /// The field has one of these values. There is at least one.
     pub fn is_any_of(&self, values: impl IntoIterator<Item = V>) -> Condition<T> {
-        Condition::any(values.into_iter().map(|value| self.is(value)))
+        let mut values = values.into_iter().map(|value| self.is(value)).peekable();
+        if values.peek().is_none() {
+            return Condition::invalid(format!("{}: is_any_of needs a value", self.path().join(".")));
+        }
+        Condition::any(values)
     }
 
-    /// The field has a value below this one. A missing value meets no comparison. Numbers are compared as numbers, texts and
-    /// bytes byte by byte; other values have no order, and the edit is refused. A [`Custom`] field is compared in the form
-    /// in which its function writes it: times in RFC 3339 and one zone have their order, numbers written as texts do not.
-    pub fn is_less_than(&self, value: V) -> Condition<T> {
+    /// The field has a value below this one. A missing attribute has the default of its field; without a default, it meets
+    /// no comparison.
+    pub fn is_less_than(&self, value: V) -> Condition<T>
+    where
+        V: Ordered,
+        P: StoredAsIs,
+    {
         self.compared(Comparison::Less, value)
     }
 
     /// The field has this value, or one below it: see [`Field::is_less_than`].
-    pub fn is_at_most(&self, value: V) -> Condition<T> {
+    pub fn is_at_most(&self, value: V) -> Condition<T>
+    where
+        V: Ordered,
+        P: StoredAsIs,
+    {
         self.compared(Comparison::AtMost, value)
     }
 
     /// The field has this value, or one above it: see [`Field::is_less_than`].
-    pub fn is_at_least(&self, value: V) -> Condition<T> {
+    pub fn is_at_least(&self, value: V) -> Condition<T>
+    where
+        V: Ordered,
+        P: StoredAsIs,
+    {
         self.compared(Comparison::AtLeast, value)
     }
 
     /// The field has a value above this one: see [`Field::is_less_than`].
-    pub fn is_more_than(&self, value: V) -> Condition<T> {
+    pub fn is_more_than(&self, value: V) -> Condition<T>
+    where
+        V: Ordered,
+        P: StoredAsIs,
+    {
         self.compared(Comparison::More, value)
     }
 
     fn compared(&self, comparison: Comparison, value: V) -> Condition<T> {
-        match self.stored(value) {
-            Ok(value) => self.demand(Demanded::Compared(comparison, value)),
-            Err(reason) => Condition::invalid(reason),
-        }
+        let condition = self.written(value).and_then(|written| self.compared_to(comparison, written.value));
+        condition.map_or_else(Condition::invalid, Condition::new)
     }
 
-    fn demand(&self, demanded: Demanded) -> Condition<T> {
-        Condition::new(RawCondition::At(self.path(), demanded))
-    }
-
-    /// There is no value: none is stored, or the `NULL` that serde writes for `None`.
-    fn absent(&self) -> RawCondition {
-        let at = |demanded| RawCondition::At(self.path(), demanded);
-        if P::STORES_NONE {
-            RawCondition::Any(vec![at(Demanded::Missing), at(Demanded::Type("NULL"))])
+    /// The comparison, which a missing attribute meets if its default does.
+    fn compared_to(&self, comparison: Comparison, value: AttributeValue) -> Result<RawCondition, String> {
+        let condition = RawCondition::At(self.path(), Demanded::Compared(comparison, value));
+        let default = self.made(self.default)?.map(|default| Attributes::from([(self.name.to_owned(), default)]));
+        Ok(if default.is_some_and(|default| is_likely(&condition, &default)) {
+            RawCondition::Any(vec![self.at(Demanded::Missing), condition])
         } else {
-            at(Demanded::Missing)
+            condition
+        })
+    }
+
+    fn at(&self, demanded: Demanded) -> RawCondition {
+        RawCondition::At(self.path(), demanded)
+    }
+
+    /// There is no value: `None` is stored in its form, or nothing is, and that is read as `None`.
+    fn absent(&self) -> Result<RawCondition, String> {
+        if P::KIND == Kind::Member {
+            return Ok(self.at(Demanded::Missing));
         }
+        let none = self.made(self.none)?.unwrap_or(AttributeValue::Null(true));
+        let is_missing_none = self.made(self.default)?.is_none_or(|default| default == none);
+        let stored = self.at(match none {
+            AttributeValue::Null(_) => Demanded::Type("NULL"),
+            none => Demanded::Compared(Comparison::Equal, none),
+        });
+        Ok(if is_missing_none { RawCondition::Any(vec![self.at(Demanded::Missing), stored]) } else { stored })
     }
 
-    fn edit_stored(&self, value: V, change: impl FnOnce(RawEdit, Vec<String>, AttributeValue) -> RawEdit) -> Edit<T> {
-        Edit::made(|edit| Ok(change(edit, self.path(), self.stored(value)?)))
+    fn made(&self, make: Option<Make>) -> Result<Option<AttributeValue>, String> {
+        make.map(|make| make()).transpose().map_err(|error| self.named(&error))
     }
 
-    fn edit(&self, value: V, change: impl FnOnce(RawEdit, Vec<String>, Option<AttributeValue>) -> RawEdit) -> Edit<T> {
-        Edit::made(|edit| Ok(change(edit, self.path(), self.encoded(value)?)))
-    }
-
-    /// Removes the value, if there is one. Of a member of a map, the map must be there.
+    /// Removes the value, if there is one. A field with a default is then read as its default; the removal of an `Option`
+    /// whose default is a value is refused. Of a member of a map, the map must be there.
     pub fn remove(&self) -> Edit<T>
     where
         P: MayBeAbsent,
     {
-        Edit::made(|edit| Ok(edit.and_remove(self.path())))
+        Edit::made(|edit| {
+            let [default, none] = [self.made(self.default)?, self.made(self.none)?];
+            if P::KIND == Kind::Optional && default.is_some() && default != none {
+                return Err(format!("{}: without it, its default is read, which is a value", self.path().join(".")));
+            }
+            Ok(edit.and_remove(self.path()))
+        })
     }
 
     /// Sets the value if there is none. One that is there is left as it is, and the edit is applied all the same. The
     /// choice is guessed like that of [`Field::raise_to`].
     pub fn set_if_none(&self, value: V) -> Edit<T>
     where
-        P: MayBeAbsent,
+        P: MayBeNone,
     {
-        let none = self.absent();
-        self.edit_stored(value, |edit, path, value| {
-            edit.and_choose(path, value, [none.clone(), RawCondition::Not(Box::new(none))])
+        Edit::made(|edit| {
+            let (value, none) = (self.stored(value)?, self.absent()?);
+            Ok(edit.and_choose(self.path(), value, [none.clone(), RawCondition::Not(Box::new(none))]))
         })
     }
 
-    /// There is no value. The `NULL` that serde stores for the `None` of an `Option` is none. A member of a map that is
-    /// `null` is a value.
+    /// There is no value: nothing is stored, or what serde stores for `None`, mostly `NULL`. A member of a map that is `null`
+    /// is a value.
     pub fn is_none(&self) -> Condition<T>
     where
-        P: MayBeAbsent,
+        P: MayBeNone,
     {
-        Condition::new(self.absent())
+        self.absent().map_or_else(Condition::invalid, Condition::new)
     }
 
     /// There is a value.
     pub fn is_some(&self) -> Condition<T>
     where
-        P: MayBeAbsent,
+        P: MayBeNone,
     {
         !self.is_none()
     }
@@ -261,8 +345,8 @@ impl<T, V, P: Presence> Field<T, V, P> {
         P: StoredAsIs,
     {
         Edit::made(|edit| {
-            let members = members.into_iter().map(serde_dynamo::to_attribute_value).collect::<Result<_, _>>();
-            Ok(edit.and_append(self.path(), members.map_err(|error| self.named(&error.into()))?))
+            let members = members.into_iter().map(V::encode_member).collect::<Result<_, _>>();
+            Ok(edit.and_append(self.path(), members.map_err(|error| self.named(&error))?))
         })
     }
 
@@ -280,7 +364,7 @@ impl<T, V, P: Presence> Field<T, V, P> {
             return Err(InvalidValue::Malformed(format!("{}: {rule}", self.path().join(".")).into()));
         }
         let below = [self.below.as_slice(), &[name.to_owned()]].concat();
-        Ok(Field { name: self.name, below, encode: V::encode_member, of: PhantomData })
+        Ok(Field { below, ..Field::without_default(self.name, V::encode_member) })
     }
 }
 
@@ -320,14 +404,23 @@ impl<T, V, P> Field<T, V, P> {
         self.name
     }
 
-    /// The attribute of the value. `None` if serde skips it.
-    pub(super) fn encoded(&self, value: V) -> Result<Option<AttributeValue>, String> {
-        (self.encode)(value).map_err(|error| self.named(&error))
+    const fn without_default(name: &'static str, encode: fn(V) -> Result<AttributeValue, Source>) -> Self {
+        Field { name, below: Vec::new(), encode: Encoder::Value(encode), default: None, none: None, of: PhantomData }
     }
 
-    /// The attribute of a value that is stored.
-    pub(super) fn stored(&self, value: V) -> Result<AttributeValue, String> {
-        self.encoded(value)?.ok_or_else(|| format!("{}: serde does not store this value", self.path().join(".")))
+    fn written(&self, value: V) -> Result<Written, String> {
+        let written = match self.encode {
+            Encoder::Value(encode) => encode(value).map(|value| Written { value, is_skipped: false }),
+            Encoder::Written(encode) => encode(value),
+        };
+        written.map_err(|error| self.named(&error))
+    }
+
+    /// The attribute of a value that serde stores.
+    fn stored(&self, value: V) -> Result<AttributeValue, String> {
+        let written = self.written(value)?;
+        let skipped = || format!("{}: serde does not store this value", self.path().join("."));
+        if written.is_skipped { Err(skipped()) } else { Ok(written.value) }
     }
 
     fn named(&self, error: &Source) -> String {
@@ -337,33 +430,65 @@ impl<T, V, P> Field<T, V, P> {
     /// The same place as that of a number.
     #[cfg(feature = "json")]
     pub(crate) fn of_numbers(&self) -> Field<T, Number, P> {
-        let encode = |number: Number| Ok(Some(AttributeValue::N(number.to_string())));
-        Field { name: self.name, below: self.below.clone(), encode, of: PhantomData }
+        let below = self.below.clone();
+        Field { below, ..Field::without_default(self.name, |number| Ok(AttributeValue::N(number.to_string()))) }
     }
 }
 
-/// Writes a value with serde.
-fn plain<V: Serialize>(value: V) -> Result<Option<AttributeValue>, Source> {
-    Ok(Some(serde_dynamo::to_attribute_value(value)?))
+/// Writes a value with serde, if serde reads it back as the same.
+fn checked<V: Serialize + DeserializeOwned>(value: V) -> Result<AttributeValue, Source> {
+    let written: AttributeValue = serde_dynamo::to_attribute_value(value)?;
+    let again: V = serde_dynamo::from_attribute_value(written.clone()).map_err(not_read)?;
+    check_same(&written, &serde_dynamo::to_attribute_value(again)?)?;
+    Ok(written)
+}
+
+pub(crate) fn not_read(error: serde_dynamo::Error) -> Source {
+    format!("it would not be read back: {error}").into()
+}
+
+#[doc(hidden)]
+/// Refuses a value that is read back as another one. What `DynamoDB` cannot keep at all is refused elsewhere.
+pub fn check_same(written: &AttributeValue, again: &AttributeValue) -> Result<(), Source> {
+    let [mut one, mut other] = [written, again].map(|value| Attributes::from([("value".to_owned(), value.clone())]));
+    let is_kept = settle_all(None, &mut one).and_then(|()| settle_all(None, &mut other)).is_ok();
+    match first_difference(&one, &other) {
+        Some(_) if is_kept => Err("it would be read back as another value".into()),
+        _ => Ok(()),
+    }
 }
 
 /// The attribute has to be there: without it, the record does not decode.
 pub enum Required {}
 
-/// The attribute may be missing: an `Option`, or a field with serde's `default`.
+/// An `Option`. One with a reader of its own (`with` or `deserialize_with`) and without serde's `default` is [`Required`],
+/// because serde does not read the record without it.
 pub enum Optional {}
+
+/// A field with serde's `default` that is no `Option`. Without the attribute, it has its default.
+pub enum Defaulted {}
 
 /// A member of a map, which may be missing.
 pub enum Member {}
 
-/// Serde writes the attribute through a function: `with` or `serialize_with`. So its type says nothing of its form.
+/// A function writes or reads the attribute: `with`, `serialize_with` or `deserialize_with`. So its type says nothing of its
+/// form: it can be set and compared for equality, and it has no order, no sum and no members.
 pub struct Custom<P>(PhantomData<P>);
+
+/// Whether a field may be missing.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    Required,
+    Optional,
+    Defaulted,
+    Member,
+}
 
 /// Whether a field may be missing, and how it is stored.
 pub trait Presence: private::Sealed {
-    /// Whether a stored `NULL` is no value.
     #[doc(hidden)]
-    const STORES_NONE: bool = false;
+    const KIND: Kind;
 }
 
 /// An attribute of the record itself.
@@ -373,13 +498,20 @@ pub trait Attribute: Presence {}
 /// A field that may be missing.
 #[diagnostic::on_unimplemented(
     message = "this field has to be there: without it, the record does not decode",
-    note = "make it an `Option`, or give it serde's `default`"
+    note = "give it serde's `default`, or make it an `Option` that serde reads by itself"
 )]
 pub trait MayBeAbsent: Presence {}
 
+/// A field that may have no value.
+#[diagnostic::on_unimplemented(
+    message = "this field always has a value",
+    note = "only an `Option` and a member of a map may have none; an `Option` with a `with` also needs serde's `default`"
+)]
+pub trait MayBeNone: Presence {}
+
 /// A field that serde stores as its type says.
 #[diagnostic::on_unimplemented(
-    message = "a function writes this field (`with` or `serialize_with`), so its type does not say how it is stored",
+    message = "a function writes or reads this field (such as `with`), so its type does not say how it is stored",
     note = "set the whole value instead, or use `Table::update_with_retry`"
 )]
 pub trait StoredAsIs: Presence {}
@@ -388,27 +520,56 @@ mod private {
     pub trait Sealed {}
     impl Sealed for super::Required {}
     impl Sealed for super::Optional {}
+    impl Sealed for super::Defaulted {}
     impl Sealed for super::Member {}
     impl<P: Sealed> Sealed for super::Custom<P> {}
 }
 
-impl Presence for Required {}
-impl Presence for Optional {
-    const STORES_NONE: bool = true;
+impl Presence for Required {
+    const KIND: Kind = Kind::Required;
 }
-impl Presence for Member {}
+impl Presence for Optional {
+    const KIND: Kind = Kind::Optional;
+}
+impl Presence for Defaulted {
+    const KIND: Kind = Kind::Defaulted;
+}
+impl Presence for Member {
+    const KIND: Kind = Kind::Member;
+}
 impl<P: Presence> Presence for Custom<P> {
-    const STORES_NONE: bool = P::STORES_NONE;
+    const KIND: Kind = P::KIND;
 }
 impl Attribute for Required {}
 impl Attribute for Optional {}
+impl Attribute for Defaulted {}
 impl<P: Attribute> Attribute for Custom<P> {}
 impl MayBeAbsent for Optional {}
+impl MayBeAbsent for Defaulted {}
 impl MayBeAbsent for Member {}
 impl<P: MayBeAbsent> MayBeAbsent for Custom<P> {}
+impl MayBeNone for Optional {}
+impl MayBeNone for Member {}
+impl<P: MayBeNone> MayBeNone for Custom<P> {}
 impl StoredAsIs for Required {}
 impl StoredAsIs for Optional {}
+impl StoredAsIs for Defaulted {}
 impl StoredAsIs for Member {}
+
+/// A type whose values are stored as numbers, texts or bytes in the order of the type. Implement it for a newtype of such a
+/// type. An enum has no such order, because its variants are stored by their names.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not stored in the order of its values",
+    note = "a newtype of a number or a text implements `fencepost::field::Ordered`"
+)]
+pub trait Ordered {}
+
+impl Ordered for String {}
+impl Ordered for char {}
+impl Ordered for f32 {}
+impl Ordered for f64 {}
+impl Ordered for Number {}
+impl Ordered for Timestamp {}
 
 /// A type that serde stores as a number, to which an edit may add. Implement it for a newtype of a number.
 ///
@@ -436,6 +597,8 @@ pub trait Quantity {
 
 macro_rules! whole {
     ($($number:ty: $least:expr, $most:expr;)*) => {$(
+        impl Ordered for $number {}
+
         impl Quantity for $number {
             type Amount = i64;
             #[expect(clippy::allow_attributes, reason = "not every type needs each of them")]
@@ -445,26 +608,26 @@ macro_rules! whole {
     )*};
 }
 
-/// The largest whole number of 38 digits, which is the longest that `DynamoDB` keeps.
-const LARGEST: i128 = 10_i128.pow(38) - 1;
-
 whole! {
     u8: u8::MIN, u8::MAX;
     u16: u16::MIN, u16::MAX;
     u32: u32::MIN, u32::MAX;
     u64: u64::MIN, u64::MAX;
-    u128: 0, LARGEST;
     i8: i8::MIN, i8::MAX;
     i16: i16::MIN, i16::MAX;
     i32: i32::MIN, i32::MAX;
     i64: i64::MIN, i64::MAX;
-    i128: -LARGEST, LARGEST;
     usize: 0, usize::MAX;
     isize: isize::MIN, isize::MAX;
     NonZeroU8: 1, u8::MAX;
     NonZeroU16: 1, u16::MAX;
     NonZeroU32: 1, u32::MAX;
     NonZeroU64: 1, u64::MAX;
+}
+
+impl Quantity for f32 {
+    type Amount = Number;
+    const RANGE: Option<(i128, i128)> = None;
 }
 
 impl Quantity for f64 {
@@ -483,15 +646,29 @@ impl Quantity for Number {
 )]
 pub trait List {
     /// The type of the members.
-    type Member: Serialize;
+    type Member;
+
+    /// Writes a member.
+    ///
+    /// # Errors
+    /// The reason why it cannot be written, or would not be read back.
+    fn encode_member(member: Self::Member) -> Result<AttributeValue, Source>;
 }
 
-impl<V: Serialize> List for Vec<V> {
+impl<V: Serialize + DeserializeOwned> List for Vec<V> {
     type Member = V;
+
+    fn encode_member(member: V) -> Result<AttributeValue, Source> {
+        checked(member)
+    }
 }
 
-impl<V: Serialize> List for VecDeque<V> {
+impl<V: Serialize + DeserializeOwned> List for VecDeque<V> {
     type Member = V;
+
+    fn encode_member(member: V) -> Result<AttributeValue, Source> {
+        checked(member)
+    }
 }
 
 /// A type that is stored as a map with any members of one type, which an edit may change one by one. With the feature
@@ -504,22 +681,22 @@ pub trait Members {
     /// Writes a member.
     ///
     /// # Errors
-    /// The reason why it cannot be written.
-    fn encode_member(member: Self::Member) -> Result<Option<AttributeValue>, Source>;
+    /// The reason why it cannot be written, or would not be read back.
+    fn encode_member(member: Self::Member) -> Result<AttributeValue, Source>;
 }
 
-impl<V: Serialize> Members for BTreeMap<String, V> {
+impl<V: Serialize + DeserializeOwned> Members for BTreeMap<String, V> {
     type Member = V;
 
-    fn encode_member(member: V) -> Result<Option<AttributeValue>, Source> {
-        plain(member)
+    fn encode_member(member: V) -> Result<AttributeValue, Source> {
+        checked(member)
     }
 }
 
-impl<V: Serialize, S: BuildHasher> Members for HashMap<String, V, S> {
+impl<V: Serialize + DeserializeOwned, S: BuildHasher> Members for HashMap<String, V, S> {
     type Member = V;
 
-    fn encode_member(member: V) -> Result<Option<AttributeValue>, Source> {
-        plain(member)
+    fn encode_member(member: V) -> Result<AttributeValue, Source> {
+        checked(member)
     }
 }

@@ -55,6 +55,7 @@ fn edits() {
     let _ = account.owner.set(7); //~ expected `String`, found integer
     let _ = account.balance.remove(); //~ this field has to be there: without it, the record does not decode
     let _ = account.closed_at.remove(); //~ this field has to be there
+    let _ = account.opened_at.raise_to(7); //~ a function writes or reads this field
     let _ = account.balance.add(0.5, ..); //~ expected `i64`, found floating-point number
     let _ = account.note.set(None); //~ expected `String`, found `Option<_>`
     let _ = limit().set("much"); //~ expected `u32`, found `&str`
@@ -62,15 +63,16 @@ fn edits() {
     let _ = add().bands(&account.owner, &account.balance, [(0..=9, 1)]); //~ expected `(RangeInclusive<i64>, String)`
     // Each of these compiled, and could never be applied:
     let _ = account.owner.add(1, ..); //~ is not stored as a number, so nothing can be added to it
-    let _ = account.opened_at.add(1, ..); //~ a function writes this field
+    let _ = account.opened_at.add(1, ..); //~ a function writes or reads this field
     let _ = account.tags.append(["a".to_owned()]); //~ in which the order and the copies of members count
     let _ = account.balance.append([1]); //~ `u64` is not stored as a list
     let _ = account.ballance.add(1, ..); //~ no field `ballance`
     let _ = account.secret.set("other".to_owned()); //~ field `secret` of struct
     let _ = account.owner.member("first"); //~ its trait bounds were not satisfied
     let _ = account.balance.set(1).only_if(account.owner.is(7)); //~ expected `String`, found integer
-    let _ = account.balance.set(1).only_if(account.balance.is_none()); //~ this field has to be there
+    let _ = account.balance.set(1).only_if(account.balance.is_none()); //~ this field always has a value
     let _ = account.balance.set(1).only_if(limit().is_less_than(0.5)); //~ expected `u32`, found floating-point number
+    let _ = account.balance.set(1).only_if(account.tags.is_less_than(Default::default())); //~ not stored in the order of its
     let _ = NUMBER.set("text"); //~ expected `u64`, found `&str`
 }
 

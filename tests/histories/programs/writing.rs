@@ -5,7 +5,7 @@ use super::player::Noted;
 use super::records::Subject;
 use super::values::Bytes;
 use fencepost::AttributeValue;
-use fencepost::field::{Field, List, Member, Members, Optional, Quantity};
+use fencepost::field::{Field, List, Member, Members, Optional, Ordered, Quantity};
 use fencepost::{Bounds, Condition, ItemVersion, Number, Record, Source};
 use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
@@ -61,27 +61,33 @@ impl Quantity for Any {
     const RANGE: Option<(i128, i128)> = None;
 }
 
+impl Ordered for Any {}
+
 impl List for Any {
     type Member = Any;
+
+    fn encode_member(member: Any) -> Result<AttributeValue, Source> {
+        encode(member)
+    }
 }
 
 impl Members for Any {
     type Member = Any;
 
-    fn encode_member(Any(member): Any) -> Result<Option<AttributeValue>, Source> {
-        encode(Any(member))
+    fn encode_member(member: Any) -> Result<AttributeValue, Source> {
+        encode(member)
     }
 }
 
 /// Sets are written as the SDK writes them, the rest as serde does.
-fn encode(Any(value): Any) -> Result<Option<AttributeValue>, Source> {
+fn encode(Any(value): Any) -> Result<AttributeValue, Source> {
     let texts = |kind: &str| -> Option<Vec<String>> { serde_json::from_value(value.get(kind)?.clone()).ok() };
     let blob = |text: String| aws_smithy_types::base64::decode(text).expect("base64");
     let set = texts("SS")
         .map(AttributeValue::Ss)
         .or_else(|| texts("NS").map(AttributeValue::Ns))
         .or_else(|| Some(AttributeValue::Bs(texts("BS")?.into_iter().map(blob).collect())));
-    set.map_or_else(|| Ok(Some(serde_dynamo::to_attribute_value(Stored(&value))?)), |set| Ok(Some(set)))
+    set.map_or_else(|| Ok(serde_dynamo::to_attribute_value(Stored(&value))?), Ok)
 }
 
 /// The attribute that a path begins with.

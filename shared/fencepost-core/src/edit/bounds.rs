@@ -16,6 +16,8 @@ pub enum Bounds {
     Any,
     /// The result is within this range. The amount must be whole.
     Result(RangeInclusive<i64>),
+    /// The result is not below this number. Its upper bound is that of [`Bounds::Any`]. The amount must be whole.
+    AtLeast(i64),
     /// The current number, before the add, is between these two, both included.
     Before(Number, Number),
 }
@@ -36,6 +38,10 @@ impl Bounds {
             Bounds::Result(range) => {
                 let by = by.to_whole()?;
                 Some([before(*range.start(), by)?.to_string(), before(*range.end(), by)?.to_string()])
+            }
+            Bounds::AtLeast(least) => {
+                let (by, most) = (by.to_whole()?, range.map_or(i64::MAX.into(), |(_, most)| most));
+                Some([before(least, by)?.to_string(), most.saturating_sub(by).min(LARGEST).to_string()])
             }
             Bounds::Before(low, high) => Some([low.to_string(), high.to_string()]),
         };
@@ -65,9 +71,8 @@ impl From<RangeInclusive<i64>> for Bounds {
 }
 
 impl From<RangeFrom<i64>> for Bounds {
-    /// The result is not below this number. The amount must be whole.
     fn from(range: RangeFrom<i64>) -> Self {
-        Bounds::Result(range.start..=i64::MAX)
+        Bounds::AtLeast(range.start)
     }
 }
 

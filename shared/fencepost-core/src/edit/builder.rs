@@ -212,6 +212,14 @@ impl RawEdit {
         for (range, value) in bands.into_iter().filter(|(range, _)| !range.is_empty()) {
             ranges.extend(self.settled(&[attribute.to_owned()], value).map(|value| (range, value)));
         }
+        let overlaps = |one: usize, (range, _): &(RangeInclusive<i64>, _)| {
+            ranges[..one].iter().any(|(other, _): &(RangeInclusive<i64>, _)| {
+                other.start() <= range.end() && range.start() <= other.end()
+            })
+        };
+        if ranges.iter().enumerate().any(|(one, band)| overlaps(one, band)) {
+            self.refuse(format!("{attribute}: two of its bands overlap"));
+        }
         match self.clauses.numbers.iter().position(|number| number.path == path) {
             Some(number) if self.number(number).is_some() => {
                 self.bands.push(Bands { number, attribute: attribute.to_owned(), ranges });

@@ -14,7 +14,8 @@ pub(super) fn is_met(condition: &Condition, item: &Attributes) -> Option<bool> {
 }
 
 /// Whether the item probably meets the condition, by the values of decimals and of bytes too. A guess: `DynamoDB` decides.
-pub(super) fn is_likely(condition: &Condition, item: &Attributes) -> bool {
+#[must_use]
+pub fn is_likely(condition: &Condition, item: &Attributes) -> bool {
     let likely = |demanded: &Demanded, value: Option<&AttributeValue>| {
         Some(is_as_demanded(demanded, value).unwrap_or_else(|| match (demanded, value) {
             (Demanded::Compared(comparison, AttributeValue::N(one)), Some(AttributeValue::N(number))) => {
@@ -133,6 +134,8 @@ pub fn brief(value: Option<&AttributeValue>) -> String {
         Some(AttributeValue::Null(_)) => "null".to_owned(),
         Some(AttributeValue::S(text)) if text.chars().count() <= LONGEST => format!("{text:?}"),
         Some(AttributeValue::S(text)) => format!("{:?}...", text.chars().take(LONGEST).collect::<String>()),
+        Some(AttributeValue::L(list)) => format!("a list of {}", list.len()),
+        Some(AttributeValue::M(map)) => format!("a map of {}", map.len()),
         Some(value) => format!("a value of the type {}", type_of(value)),
     }
 }

@@ -11,6 +11,6 @@ mod satisfies;
 
 pub use bounds::Bounds;
 pub use builder::{AttributePath, RawEdit};
-pub use compare::brief;
+pub use compare::{brief, is_likely};
 pub use room::{Room, room};
 pub use satisfies::{Resolve, Unmet};

@@ -200,7 +200,13 @@ impl RawEdit {
                 let (floor, ceiling) = floor_and_ceiling(current)?;
                 Some(low <= floor && ceiling <= high)
             });
-            let bounds = || format!("a number from {} to {}, to add {}", number.low, number.high, number.by);
+            let bounds = || {
+                let result = [&number.low, &number.high].map(|end| whole(end)?.checked_add(whole(&number.by)?));
+                match result {
+                    [Some(low), Some(high)] => format!("a result from {low} to {high} when {} is added", number.by),
+                    _ => format!("a number from {} to {}, to which {} is added", number.low, number.high, number.by),
+                }
+            };
             ask(Unmet::OutOfRange, is_in_bounds, &bounds, vec![path]);
             for bands in self.bands.iter().filter(|bands| bands.number == index) {
                 let is_in_one = bands.ranges.iter().any(|(range, _)| contains(range, next));
@@ -659,7 +665,7 @@ mod tests {
         let clause = |edit: RawEdit| edit.refusing_clause(&item);
         let either = Condition::Any(vec![is("state", v("shut")), compared("n", Comparison::More, v(5))]);
         for (edit, text) in [
-            (add("n", -5, 0..=99), "the edit asks for a number from 5 to 104, to add -5, and the item has n = 3"),
+            (add("n", -5, 0..=99), "the edit asks for a result from 0 to 99 when -5 is added, and the item has n = 3"),
             (add("state", 1, ..), "the edit asks for a number to add to, and the item has state = \"open\""),
             (
                 set("n", v(1)).only_if(either),
@@ -681,6 +687,8 @@ mod tests {
             ("-5", Bounds::from(-9..=9), unsigned, Some(["5", "14"])),
             ("5", Bounds::from(0..=9), Some((0, 7)), Some(["-5", "2"])),
             ("1e1", Bounds::Before(Number::from(-20), Number::from(20)), Some((0, 7)), Some(["-10", "-3"])),
+            ("-1", Bounds::from(0..), unsigned, Some(["1", "18446744073709551616"])),
+            ("-1", Bounds::from(0..), None, Some(["1", "9223372036854775808"])),
             ("0.5", Bounds::Any, unsigned, None),
             (
                 "1",

@@ -4,6 +4,7 @@ use super::InvalidValue;
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::fmt;
+use std::str::FromStr;
 
 /// The most significant digits of a number.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/HowItWorks.NamingRulesDataTypes.html>
@@ -70,6 +71,15 @@ impl Number {
         let magnitude: i128 = format!("0{}{}", &significant[..whole], "0".repeat(zeros)).parse().ok()?;
         let next = magnitude + i128::from(exponent < 0);
         Some(if negative { (-next, -magnitude) } else { (magnitude, next) })
+    }
+}
+
+impl FromStr for Number {
+    type Err = InvalidValue;
+
+    /// See [`Number::parse`].
+    fn from_str(text: &str) -> Result<Self, InvalidValue> {
+        Digits::parse(text).map(Number::from)
     }
 }
 
