@@ -52,6 +52,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let rules = Rules::of(&input.attrs)?;
     let (mut attributes, mut stored_fields) = (Vec::with_capacity(fields.named.len()), Vec::new());
     for field in &fields.named {
+        if let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("record")) {
+            return Err(syn::Error::new_spanned(attribute, "`record` belongs on the struct, and names fields there"));
+        }
         let Some(stored) = rules.stored(field)? else { continue };
         let attribute = stored.name.clone();
         if [Some(&key), sort.as_ref()].into_iter().flatten().any(|key| key.value() == attribute) {
@@ -171,6 +174,7 @@ mod tests {
     #[test]
     fn a_field_is_not_the_key_and_no_two_share_an_attribute() {
         refuses_field("id: String", "`id` is a key of the table");
+        refuses_field("#[record(expires_at = \"x\")] x: u64", "`record` belongs on the struct");
         refuses_field("#[serde(rename = \"total\")] other: u64", "another field is stored as `total` too");
         refuses("#[record(key = \"id\", sort = \"line\")] struct S { line: u64 }", "`line` is a key of the table");
     }

@@ -56,10 +56,14 @@
 //! - **A refusal** is [`NotEdited`](crate::NotEdited): a reason for the program, the clause that refused with what the
 //!   item has there, in words, and the item. Nothing was written. The clause is `None` if only `DynamoDB` knows which
 //!   of several conditions failed.
-//! - **What cannot be stored does not compile**: a value of another type, an amount added to a text, the removal of a
-//!   field that has to be there, an edit in the table of another record. A record that is implemented by hand declares
+//! - **What a type does not allow does not compile**: a value of another type, an amount added to a text, an order of
+//!   values that are not stored in one, the removal of a field that has to be there, an edit in the table of another
+//!   record. What only the value shows is refused before anything is sent: a value that serde would not read back as
+//!   itself, or bounds that no number keeps. A record that is implemented by hand declares
 //!   its fields by [`Field::of`](crate::field::Field::of) and [`Field::with`](crate::field::Field::with), and you state
 //!   their types.
+//! - **What is missing** is not filled in: an add needs a number and an append needs a list that is there, and otherwise the
+//!   item refuses the edit. An amount is an `i64`; a `u64` goes through `i64::try_from`.
 //!
 //! An edit cannot express a new value that is computed from the old ones, such as a product of two numbers, or the list
 //! without its first member. It cannot compare two attributes either. Then decide on the whole item by

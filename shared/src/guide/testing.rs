@@ -45,8 +45,8 @@
 //!   [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown), and with `db.throttle().always()` as
 //!   [`FailureKind::Unavailable`](crate::FailureKind::Unavailable), at the time limit of the store.
 //! - **Time is paused** by `for_each_seed` or `#[tokio::test(start_paused = true)]`. The test does not wait for a time
-//!   limit, nor for the 15 minutes after an unknown outcome, but the clocks of the store and of tokio show that they
-//!   have passed.
+//!   limit, nor for the 15 minutes after an unknown outcome, but the clock of tokio shows that they have passed, and so
+//!   does that of a store made `with_clock` as above.
 //! - **`Changes`** compares what your program was told with what the table holds, over many calls and random faults.
 //! - **A failing test prints its seed**, and `FENCEPOST_SEED` plays it again.
 //!

@@ -55,7 +55,8 @@ impl<T: Record> Table<T> {
         Self::decode(&row).ok().flatten()
     }
 
-    /// Creates the item if the key is free. Sends one write, or two if the key holds the tombstone of a deleted item.
+    /// Creates the item if the key is free. Sends one write, or two if the key holds the tombstone of a deleted item. The
+    /// value is cloned into the answer, so its type is `Clone`.
     ///
     /// # Errors
     /// [`Error::Refused`] with [`Exists`]: the key is taken; the reason holds the item. [`Error::Failed`]: see [`Failure`].

@@ -201,6 +201,9 @@ impl Attempt {
     /// If the decision has also looked at the item, and the item is only [remembered](super::Reads::remembered), the edit
     /// demands the version that was seen. [`Attempt::edit_blind`] never does.
     ///
+    /// An edit does not demand the item that the decision has read. So do not answer with a number that follows from that item:
+    /// another writer may have changed it since. Use [`Attempt::update_at`] for such an answer.
+    ///
     /// Only one row of a transaction must remember its write id. If a step creates, updates or deletes an item, that
     /// step does. Otherwise the first edit of a known item does, and then demands the window of its table.
     ///

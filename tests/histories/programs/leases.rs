@@ -59,6 +59,7 @@ impl Player {
         plays("Store::leases");
         plays("Leases::in_call");
         plays("Leases::with_clock_skew");
+        plays("Leases::with_key_name");
         let leases = self.leases(call);
         let (key, holder, ahead) = (&*self.client.scene.name, format!("client {}", self.client.number), self.ahead());
         plays("LeaseTerms::renewed_after");

@@ -11,7 +11,7 @@ use crate::harness::total::Total;
 use catalog::{KINDS, Row, key_of};
 use kinds::PLAYED;
 use plan::Program;
-use player::{LEADERS, LEASES, Own, Player, RECORDS, Scene as Stage};
+use player::{KEY_NAME, LEADERS, LEASES, Own, Player, RECORDS, Scene as Stage};
 use rows::{Ended, ends_at};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,7 +77,7 @@ fn tables(engine: &Engine) {
         table["AttributeDefinitions"] = json!(attributes);
         engine.raw("CreateTable", &table);
     }
-    for (table, key) in [(LEASES, "leaseKey"), (LEADERS, "shard"), (RECORDS, "recordId")] {
+    for (table, key) in [(LEASES, KEY_NAME), (LEADERS, "shard"), (RECORDS, KEY_NAME)] {
         engine.create_table(table, key);
     }
 }

@@ -3,7 +3,7 @@
 use super::edits::Edit;
 use super::kinds::{InAttempt, played};
 use super::plan::{Answer, LeaseOp, Op, Task, Transaction};
-use super::player::{Made, Noted, Own, Player, RECORDS};
+use super::player::{KEY_NAME, Made, Noted, Own, Player, RECORDS};
 use super::told::{Note, Outcome, Told};
 use super::values::{Draw, Drawn, Odd};
 use crate::harness::faults::Freezing;
@@ -161,11 +161,17 @@ impl Player {
 
     async fn once(&self, of: &Transaction, task: &Task, call: &Call, noted: &Noted<'_>) -> Told {
         let (reads, items, lease) = self.reads(of, task);
-        for name in ["Store::idempotency", "Idempotency::in_call", "Idempotency::change", "IdempotencyClaim::new"] {
+        for name in [
+            "Store::idempotency",
+            "Idempotency::with_key_name",
+            "Idempotency::in_call",
+            "Idempotency::change",
+            "IdempotencyClaim::new",
+        ] {
             noted.own.plays(name);
         }
         let claim = IdempotencyClaim::new(&["play", &self.client.scene.name], &["payload"]);
-        let records = self.store.idempotency::<Receipt>(RECORDS).in_call(call);
+        let records = self.store.idempotency::<Receipt>(RECORDS).with_key_name(KEY_NAME).in_call(call);
         let receipt = |attempt: &mut Attempt| {
             let (id, _) = Self::decide(of, &items, lease, attempt, noted)?;
             let mut draw = Draw::new(id);

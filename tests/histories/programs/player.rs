@@ -22,6 +22,8 @@ pub type Scene = scene::Scene<Own, Note>;
 pub type Made = Vec<(Row, ItemVersion)>;
 
 pub const LEASES: &str = "PlayLeases";
+/// The key of the tables of leases and of records, which is not the usual one.
+pub const KEY_NAME: &str = "pk";
 pub const LEADERS: &str = "PlayLeaders";
 pub const RECORDS: &str = "PlayRecords";
 
@@ -134,7 +136,7 @@ impl Player {
 
     pub fn leases(&self, call: &Call) -> Leases {
         let skew = if self.client.scene.has_no_skew { Duration::ZERO } else { SKEW };
-        self.store.leases(LEASES).with_clock_skew(skew).in_call(call)
+        self.store.leases(LEASES).with_key_name(KEY_NAME).with_clock_skew(skew).in_call(call)
     }
 
     /// Believes in the lease from now on, for as long as it says.

@@ -13,7 +13,8 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("src/table/handle.rs", &["Store", "Table"]),
     ("src/table/update.rs", &["Table"]),
     ("src/table/editing.rs", &["Table"]),
-    ("fencepost-core/src/edit/builder.rs", &["Edit"]),
+    ("src/table/edit.rs", &["Edit", "Condition"]),
+    ("src/table/field.rs", &["Field", "Edit"]),
     ("src/transact/reads.rs", &["Reads"]),
     ("src/transact/attempt.rs", &["Attempt"]),
     ("src/transact/transactions.rs", &["Store"]),
@@ -33,8 +34,9 @@ const SOURCES: &[(&str, &[&str])] = &[
 /// What only shows a part of its value.
 const SHOWN: &[&str] = &["clock", "clock_skew", "free_in", "length", "now", "policy", "remaining", "store", "token"];
 
-/// What the harness of all histories plays.
-const OF_THE_HARNESS: &[&str] = &["Store::new", "Store::with_clock", "Store::with_policy", "Store::with_rng"];
+/// What the harness of all histories plays, and what only the derive macro calls: see [`super::fields`].
+const OF_THE_HARNESS: &[&str] =
+    &["Store::new", "Store::with_clock", "Store::with_policy", "Store::with_rng", "Field::derived"];
 
 /// All operations and options.
 pub static ALL: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {

@@ -162,6 +162,10 @@ fn condition_of<T: Record>(ask: &Ask, plays: &dyn Fn(&'static str)) -> Condition
                 plays("Field::is_any_of");
                 at!(path, |field| field.is_any_of([any(one), any(two)]))
             }
+            asks if asks.iter().any(|ask| matches!(ask, Ask::Either(_))) => {
+                plays("Condition::any");
+                Condition::any(asks.iter().map(inner))
+            }
             asks => {
                 plays("Condition::or");
                 inner(&asks[0]).or(inner(&asks[1]))
@@ -183,6 +187,9 @@ pub fn edit_of<T: Subject>(
     if !of.clauses.contains(&Clause::Changed) && !id.is_multiple_of(4) {
         of.clauses.push(Clause::Set(vec![T::ATTRIBUTES[0].to_owned()], json!({"N": id.to_string()})));
     }
+    for name in ["Edit::and", "Field::with", "Field::member"] {
+        plays(name);
+    }
     let mut edit = fencepost::Edit::default();
     for clause in &of.clauses {
         edit = match clause {
@@ -194,7 +201,13 @@ pub fn edit_of<T: Subject>(
                     Within::Result(low, high) => Bounds::from(*low..=*high),
                     Within::Before(low, high) => Bounds::Before(number(low), number(high)),
                 };
-                edit.and(at!(path, |field| field.add(number(by), bounds())))
+                match T::ATTRIBUTES.iter().find(|name| path == &[**name]) {
+                    Some(name) => {
+                        plays("Field::of");
+                        edit.and(Field::<T, f64>::of(name).add(number(by), bounds()))
+                    }
+                    None => edit.and(at!(path, |field| field.add(number(by), bounds()))),
+                }
             }
             Clause::Set(path, value) => {
                 plays("Field::set");
