@@ -1,6 +1,5 @@
 //! Errors by outcome: the state of the data, and the remedy.
 
-use crate::rejection::Rejection;
 use crate::throttling::{Throttled, ThrottlingLimit};
 use fencepost_core::edit::brief;
 use fencepost_core::format::Unwritable;
@@ -139,32 +138,11 @@ pub enum FailureKind {
     },
     /// `DynamoDB` refused the request itself: access denied, no such table, invalid request. Correct the set-up,
     /// because repeating the call is useless.
-    #[error(
-        "nothing was applied: the request was rejected ({source}); {}; repeating is useless until then",
-        remedy(source)
-    )]
+    #[error("nothing was applied: the request was rejected, and repeating it as it is would be useless: {source}")]
     Rejected {
         /// The refusal, by its code and message.
         source: Source,
     },
-}
-
-/// What to correct after a rejection.
-fn remedy(source: &Source) -> &'static str {
-    let codes = Rejection::codes_of(source);
-    match codes.iter().flatten().next().map_or("", String::as_str) {
-        "ResourceNotFoundException" => "create the table, or correct its name, the region or the account",
-        "AccessDeniedException" => "allow this action in the IAM policy of the program",
-        "ExpiredTokenException" => "renew the credentials",
-        "InvalidSignatureException" | "RequestExpired" | "RequestTimeTooSkewed" => {
-            "set the clock of this machine, or correct the secret key"
-        }
-        "UnrecognizedClientException" => "correct the credentials",
-        "ValidationException" => {
-            "correct what it names; if that is the key or an index, Store::check says in what the table differs"
-        }
-        _ => "correct the set-up",
-    }
 }
 
 /// The innermost cause. The outer errors of the SDK only say which layer failed.

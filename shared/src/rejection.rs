@@ -112,12 +112,30 @@ impl Reach {
     }
 }
 
+/// What to correct.
+fn remedy(code: &str) -> &'static str {
+    match code {
+        "ResourceNotFoundException" => "; create the table, or correct its name, the region or the account",
+        "AccessDeniedException" => "; allow this action in the IAM policy of the program",
+        "ExpiredTokenException" => "; renew the credentials",
+        "InvalidSignatureException" | "RequestExpired" | "RequestTimeTooSkewed" => {
+            "; set the clock of this machine, or correct the secret key"
+        }
+        "UnrecognizedClientException" => "; correct the credentials",
+        "ValidationException" => {
+            "; correct what it names, and if that is the key or an index, Store::check says in what the table differs"
+        }
+        _ => "",
+    }
+}
+
 fn credentials_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e CredentialsError> {
     error.downcast_ref().or_else(|| credentials_in(error.source()?))
 }
 
 fn sentence(code: Option<&str>, message: Option<&str>) -> String {
-    [code.unwrap_or("no code"), message.unwrap_or("no message")].join(": ")
+    let code = code.unwrap_or("no code");
+    format!("{code}: {}{}", message.unwrap_or("no message"), remedy(code))
 }
 
 #[cfg(test)]
@@ -130,10 +148,11 @@ mod tests {
     fn a_rejection_says_what_dynamodb_said_and_which_steps_were_meant() {
         let denied = || ErrorMetadata::builder().code("AccessDeniedException").message("no such grant").build();
         let one: Source = Rejection::new(PutItemError::generic(denied())).into();
-        assert_eq!(one.to_string(), "AccessDeniedException: no such grant");
+        assert_eq!(one.to_string(), format!("AccessDeniedException: no such grant{}", remedy("AccessDeniedException")));
         assert_eq!(Rejection::codes_of(&one), [Some("AccessDeniedException".to_owned())]);
         let one = Rejection::of_request("PutItem", Some("Devices"), one);
-        let said = "PutItem of the table Devices: AccessDeniedException: no such grant";
+        let said = "PutItem of the table Devices: AccessDeniedException: no such grant; allow this action in the IAM \
+                    policy of the program";
         assert_eq!(one.to_string(), said);
         let whole = Rejection::of_no_step(one);
         assert_eq!((whole.to_string().as_str(), Rejection::codes_of(&whole).len()), (said, 0));
