@@ -143,7 +143,7 @@ fn the_pages_name_only_files_that_exist() {
         for code in text.split('`').skip(1).step_by(2) {
             let is_path = folders.iter().any(|folder| code.starts_with(folder))
                 && code.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte));
-            let is_pattern = code.contains("NAME") || code == "dev/floor"; // the last one is a name of the past
+            let is_pattern = code.contains("NAME");
             missing.unless(!is_path || is_pattern || root().join(code).exists(), || {
                 format!("{page}: it names {code}, which does not exist")
             });
