@@ -203,7 +203,7 @@ pub mod __private {
 
     /// What serde read back.
     pub fn read<V>(read: Result<V, Error>) -> Result<V, crate::Source> {
-        read.map_err(not_read)
+        read.map_err(|error| not_read(&error))
     }
 }
 

@@ -81,14 +81,10 @@ fn derived(record: &TokenStream, field: &Field, stored: &Stored) -> TokenStream 
     let (whole, value) = (&field.ty, value_of(field, stored));
     let private = quote!(::fencepost::__private);
     let [none, some] = [quote!(::core::option::Option::None), quote!(::core::option::Option::Some)];
-    let write = match &stored.writer {
-        Some(writer) => quote!(#writer),
-        None => quote!(#private::Serialize::serialize),
-    };
-    let read = match &stored.reader {
-        Some(reader) => quote!(#reader),
-        None => quote!(#private::Deserialize::deserialize),
-    };
+    let [write, read] = [
+        stored.writer.as_ref().map_or_else(|| quote!(#private::Serialize::serialize), |writer| quote!(#writer)),
+        stored.reader.as_ref().map_or_else(|| quote!(#private::Deserialize::deserialize), |reader| quote!(#reader)),
+    ];
     let write = |value: TokenStream| quote!(#private::written(#write(#value, #private::Serializer)));
     let default = match (&stored.default, is_option(field, stored)) {
         (None, true) => Some(none.clone()),

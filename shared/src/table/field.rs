@@ -438,12 +438,12 @@ impl<T, V, P> Field<T, V, P> {
 /// Writes a value with serde, if serde reads it back as the same.
 fn checked<V: Serialize + DeserializeOwned>(value: V) -> Result<AttributeValue, Source> {
     let written: AttributeValue = serde_dynamo::to_attribute_value(value)?;
-    let again: V = serde_dynamo::from_attribute_value(written.clone()).map_err(not_read)?;
+    let again: V = serde_dynamo::from_attribute_value(written.clone()).map_err(|error| not_read(&error))?;
     check_same(&written, &serde_dynamo::to_attribute_value(again)?)?;
     Ok(written)
 }
 
-pub(crate) fn not_read(error: serde_dynamo::Error) -> Source {
+pub(crate) fn not_read(error: &serde_dynamo::Error) -> Source {
     format!("it would not be read back: {error}").into()
 }
 
