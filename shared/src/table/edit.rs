@@ -40,7 +40,7 @@ use std::ops::Not;
 /// // Sets a member of a map, at most once in five minutes.
 /// let now = 1_800_000_000;
 /// let dim = product.settings.member("brightness")?.set(40);
-/// let dim = dim.only_if(product.updated_at.is_none().or(product.updated_at.is_at_most(now - 300)));
+/// let dim = dim.only_if(product.updated_at.is_at_most(now - 300)); // where it is missing, its default is
 /// let dim = dim.stamp(&product.updated_at, now);
 /// # drop((take, dim));
 /// # Ok(())
