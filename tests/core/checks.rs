@@ -343,6 +343,22 @@ async fn leases_and_records_of_requests_live_under_another_key_name() {
     assert!(matches!(change(lease.token(), "m-1").await, Ok(Answer::Replayed(7))));
     assert_eq!(engine.row("Orders", "pk", "leader")["token"], json!({"N": lease.token().number().to_string()}));
     let token = lease.token().clone();
+    // Two copies of one request that race: the second must find the record that the first has made.
+    accounts.create("a-1", &Account { balance: 0 }).await.expect("a free key");
+    let copies = [1, 2].map(async |_| {
+        let mut reads = Reads::new();
+        let account = reads.later("account", &accounts, "a-1");
+        let claim = IdempotencyClaim::new(&["pay", "m-3"], &[]);
+        payments
+            .change(&claim, reads, |attempt| {
+                Ok::<_, Error>(attempt.edit(account, &Account::FIELDS.balance.add(7, ..)).map(|()| 7)?)
+            })
+            .await
+    });
+    for copy in futures_util::future::join_all(copies).await {
+        assert!(copy.is_ok(), "{copy:?}");
+    }
+    assert_eq!(engine.row("Orders", "pk", "a-1")["balance"], json!({"N": "7"}), "it was paid once");
     leases.release(lease).await.expect("it is held");
     assert!(change(&token, "m-2").await.is_err_and(|error| error.to_string().contains("lease")));
 }

@@ -125,7 +125,7 @@ impl Reads {
                     fence: table.raw.fence,
                     is_read_first,
                     remembers_items: table.raw.remembers_items,
-                    ..KnownRow::new(name, address, Table::<T>::LAYOUT)
+                    ..KnownRow::new(name, address, table.raw.layout)
                 });
                 self.stores.push(table.raw.store.clone());
             }
