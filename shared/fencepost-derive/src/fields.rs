@@ -11,7 +11,7 @@ pub(crate) struct StoredField<'a> {
     pub(crate) stored: Stored,
 }
 
-/// The constant, and the struct that is its type. The struct stands in a block, so that its name clashes with none.
+/// The constant, and the struct that is its type. The struct stands in a block, so that its name is seen only there.
 pub(crate) fn expand(input: &DeriveInput, fields: &[StoredField<'_>]) -> TokenStream {
     let name = &input.ident;
     let (_, arguments, _) = input.generics.split_for_impl();
@@ -20,6 +20,13 @@ pub(crate) fn expand(input: &DeriveInput, fields: &[StoredField<'_>]) -> TokenSt
         let bounds = generics.make_where_clause();
         bounds.predicates.push(syn::parse_quote!(#name #arguments: ::fencepost::__private::Stored));
         for StoredField { field: Field { ty, .. }, stored } in fields {
+            match &stored.default {
+                Some(Default::OfType) => bounds.predicates.push(syn::parse_quote!(#ty: ::core::default::Default)),
+                Some(Default::OfStruct(None)) => {
+                    bounds.predicates.push(syn::parse_quote!(#name #arguments: ::core::default::Default));
+                }
+                _ => {}
+            }
             if stored.writer.is_none() || stored.reader.is_none() {
                 bounds.predicates.push(syn::parse_quote!(#ty: ::fencepost::__private::Stored));
             }
@@ -39,13 +46,17 @@ pub(crate) fn expand(input: &DeriveInput, fields: &[StoredField<'_>]) -> TokenSt
     quote! {
         const _: () = {
             #[allow(dead_code, missing_docs, missing_debug_implementations, clippy::type_complexity)]
-            pub struct Fields #parameters #bounds { #(#declared,)* }
+            pub struct __FencepostFields #parameters #bounds {
+                #(#declared,)*
+                __record: ::core::marker::PhantomData<fn() -> #record>,
+            }
 
             #[automatically_derived]
             impl #parameters #name #arguments #bounds {
                 /// The attributes of this record, from which edits are made: see `fencepost::field::Field`.
                 #[allow(dead_code, clippy::declare_interior_mutable_const)]
-                pub const FIELDS: Fields #arguments = Fields { #(#made,)* };
+                pub const FIELDS: __FencepostFields #arguments =
+                    __FencepostFields { #(#made,)* __record: ::core::marker::PhantomData };
             }
         };
     }

@@ -195,7 +195,8 @@ impl<T: Record> Table<T> {
 
     fn editing<'a>(&'a self, key: impl Into<Key>, edit: &'a Edit<T>) -> Result<(Attempt, Editing<'a>), Failure> {
         let edit = &edit.raw;
-        edit.resolve(Self::LAYOUT, None)?; // An invalid edit sends nothing, not even a read.
+        // An invalid edit sends nothing, not even a read.
+        edit.resolve(Self::LAYOUT, None).map_err(|error| Failure::from(error).at(|| self.place("edit", None)))?;
         let mut attempt = self.change("edit", key, &self.call())?;
         attempt.rows[0].is_read_first = false;
         attempt.rows[0].remembers_items = false; // It remembers rows by itself, also without their items.

@@ -117,7 +117,8 @@ impl<T, V, P: Attribute> Field<T, V, P> {
         Field::with(name, checked::<V>)
     }
 
-    /// Declares a field whose values this function writes, as the `encode` of the record does.
+    /// Declares a field whose values this function writes, as the `encode` of the record does. `None` of an [`Optional`]
+    /// field is `NULL`, or is not stored.
     ///
     /// ```
     /// use fencepost::AttributeValue;
@@ -173,7 +174,7 @@ impl<T, V, P: Presence> Field<T, V, P> {
         P: StoredAsIs,
     {
         Edit::made(|edit| {
-            let value = self.written(value)?.value;
+            let value = self.stored(value)?;
             let [lower, other] =
                 [Comparison::Less, Comparison::AtLeast].map(|comparison| self.compared_to(comparison, value.clone()));
             let lower = match P::KIND {
@@ -249,6 +250,9 @@ impl<T, V, P: Presence> Field<T, V, P> {
 
     /// The comparison, which a missing attribute meets if its default does.
     fn compared_to(&self, comparison: Comparison, value: AttributeValue) -> Result<RawCondition, String> {
+        if P::KIND == Kind::Defaulted && self.default.is_none() {
+            return Err(format!("{}: the default of a field that is declared by hand is not known", self.name));
+        }
         let condition = RawCondition::At(self.path(), Demanded::Compared(comparison, value));
         let default = self.made(self.default)?.map(|default| Attributes::from([(self.name.to_owned(), default)]));
         Ok(if default.is_some_and(|default| is_likely(&condition, &default)) {
@@ -623,11 +627,6 @@ whole! {
     NonZeroU16: 1, u16::MAX;
     NonZeroU32: 1, u32::MAX;
     NonZeroU64: 1, u64::MAX;
-}
-
-impl Quantity for f32 {
-    type Amount = Number;
-    const RANGE: Option<(i128, i128)> = None;
 }
 
 impl Quantity for f64 {

@@ -283,11 +283,13 @@ impl RawTable {
 fn with_partition_key(layout: &'static Layout, partition_key: &'static str) -> &'static Layout {
     static MADE: Mutex<Vec<&Layout>> = Mutex::new(Vec::new());
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
-    let is_it = |one: &&&Layout| one.partition_key == partition_key && one.attributes == layout.attributes;
+    let is_it = |one: &&&Layout| {
+        one.partition_key == partition_key && one.attributes == layout.attributes && one.expires_at == layout.expires_at
+    };
     if let Some(one) = made.iter().find(is_it) {
         return one;
     }
-    let one: &'static Layout = Box::leak(Box::new(Layout { partition_key, ..*layout }));
+    let one: &'static Layout = Box::leak(Box::new(Layout { partition_key, ..*layout }.checked()));
     made.push(one);
     one
 }

@@ -48,6 +48,8 @@ use serde::{Serialize, forward_to_deserialize_any};
 /// #[record(key = "messageId")]
 /// struct Envelope<T> {
 ///     content: T,
+///     #[serde(default)]
+///     earlier: Vec<T>,
 /// }
 ///
 /// fn letters<T: Serialize + DeserializeOwned>(store: &Store) -> Table<Envelope<T>> {

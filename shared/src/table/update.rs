@@ -256,7 +256,10 @@ impl<T: Record> Table<T> {
             let mut rows: Vec<Address> = Vec::with_capacity(keys.len());
             let mut places = Vec::with_capacity(keys.len());
             for key in keys {
-                let row = Address { table: self.raw.name.clone(), key: self.key_attributes(key)? };
+                let row = Address {
+                    table: self.raw.name.clone(),
+                    key: self.key_attributes(key).map_err(|failure| failure.at(|| self.place("get_many", None)))?,
+                };
                 // DynamoDB refuses a batch with the same row twice.
                 places.push(rows.iter().position(|other| *other == row).unwrap_or(rows.len()));
                 if places.last() == Some(&rows.len()) {

@@ -33,7 +33,13 @@ impl Clauses {
     #[must_use]
     pub fn conditions(&self) -> Clauses {
         let Clauses { numbers, set, remove, demands, is_to_change, .. } = self.clone();
-        let (set, remove) = if is_to_change { (set, remove) } else { Default::default() };
+        let is_list = |(_, value): &(Path, AttributeValue)| matches!(value, AttributeValue::L(_));
+        let (set, remove) = if is_to_change {
+            (set, remove)
+        } else {
+            // A list demands that no set is stored there.
+            (set.into_iter().filter(is_list).collect(), Vec::new())
+        };
         Clauses { numbers, set, remove, demands, is_to_change, ..Clauses::default() }
     }
 }

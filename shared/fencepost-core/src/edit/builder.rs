@@ -11,7 +11,7 @@ use std::ops::RangeInclusive;
 
 /// The most single conditions of an edit, and the most levels of a condition that is made of others. `DynamoDB` takes
 /// at most 300 operators and functions in an expression.
-const MAX_CONDITIONS: usize = 100;
+pub(super) const MAX_CONDITIONS: usize = 100;
 const MAX_LEVELS: usize = 8;
 
 /// A change that depends on the old item only through conditions.
@@ -142,6 +142,9 @@ impl RawEdit {
     #[must_use]
     pub fn and_append(mut self, path: impl Into<AttributePath>, members: Vec<AttributeValue>) -> Self {
         let path = self.path(path);
+        if members.is_empty() {
+            self.refuse(format!("{}: nothing is appended", path.join(".")));
+        }
         if let Some(members) = self.settled(&path, AttributeValue::L(members)) {
             self.clauses.demands.push(Condition::At(path.clone(), Demanded::Type("L")));
             self.clauses.append.push((path, members));
@@ -287,13 +290,7 @@ impl RawEdit {
 
     /// The condition with its values in the form in which a table keeps them. `None` if `DynamoDB` takes no such one.
     fn checked(&mut self, condition: Condition) -> Option<Condition> {
-        let settled = self.checked_at(condition, 1)?;
-        let before = self.clauses.demands.iter().map(|demand| demand.leaves().len()).sum::<usize>();
-        if before + settled.leaves().len() > MAX_CONDITIONS {
-            self.refuse(format!("an edit has at most {MAX_CONDITIONS} conditions"));
-            return None;
-        }
-        Some(settled)
+        self.checked_at(condition, 1)
     }
 
     fn checked_at(&mut self, condition: Condition, level: usize) -> Option<Condition> {

@@ -30,7 +30,9 @@ pub fn room(layout: &Layout, row: Option<&Row>, clauses: &Clauses) -> Result<Roo
     let unseen = Attributes::new();
     let (bytes, item) = row.map_or((MAX_ITEM - SPARE, &unseen), |row| (row.bytes, &row.attributes));
     let (added, removed) = growth(clauses, item);
-    let grows_by = added.saturating_sub(removed);
+    // Something is removed once, and appended by each edit of the window.
+    let appended = clauses.append.iter().map(|(_, members)| size_of(members)).sum::<usize>();
+    let grows_by = added.saturating_sub(removed) + appended;
     let most = usize::try_from(layout.window).unwrap_or(usize::MAX).saturating_mul(grows_by);
     if grows_by == 0 || most <= MAX_ITEM.saturating_sub(bytes) {
         return Ok(Room::InWindow);
@@ -59,7 +61,6 @@ fn growth(clauses: &Clauses, item: &Attributes) -> (usize, usize) {
             None => added += name(path),
         }
     }
-    added += clauses.append.iter().map(|(_, members)| size_of(members)).sum::<usize>();
     for path in &clauses.remove {
         removed += value_at(item, path).map_or(0, |old| size_of(old) + name(path));
     }

@@ -3,7 +3,7 @@
 //! Where it is not sure how `DynamoDB` compares two values, `DynamoDB` decides.
 
 use super::bounds::{before, narrowed, whole};
-use super::builder::{Bands, Choice, RawEdit, overlap};
+use super::builder::{Bands, Choice, MAX_CONDITIONS, RawEdit, overlap};
 use super::compare::{brief, is_equal, is_likely, is_met, words};
 use crate::condition::{Clauses, Condition};
 use crate::format::item::{Attributes, value_at};
@@ -74,6 +74,11 @@ impl Resolve for RawEdit {
         if written.is_empty() {
             return Err(invalid("the edit changes nothing".to_owned()));
         }
+        let choices = self.choices.iter().flat_map(|choice| [&choice.when, &choice.otherwise]);
+        let conditions = self.clauses.demands.iter().chain(choices).map(|condition| condition.leaves().len());
+        if conditions.sum::<usize>() > MAX_CONDITIONS {
+            return Err(invalid(format!("an edit has at most {MAX_CONDITIONS} conditions")));
+        }
         written.extend(alone.into_iter().map(std::slice::from_ref));
         if let Some([one, other]) = overlap(&written) {
             let [one, other] = [one, other].map(|path| path.join("."));
@@ -88,7 +93,8 @@ impl Resolve for RawEdit {
             clauses.numbers.iter_mut().filter(|number| layout.expires_at == number.path.first().map(|name| &**name))
         {
             // A result at which TTL would not look.
-            let ends = whole(&number.by).map(|by| (-by, i128::from(LAST_END) - by));
+            let ends =
+                whole(&number.by).and_then(|by| Some((by.checked_neg()?, i128::from(LAST_END).checked_sub(by)?)));
             let narrowed = ends.and_then(|(low, high)| narrowed(number, low, high));
             let never = || invalid(format!("{}: no result of the add is the end of a value", number.path.join(".")));
             *number = narrowed.ok_or_else(never)?;
