@@ -52,7 +52,7 @@ use serde::{Serialize, forward_to_deserialize_any};
 ///     earlier: Vec<T>,
 /// }
 ///
-/// fn letters<T: Serialize + DeserializeOwned>(store: &Store) -> Table<Envelope<T>> {
+/// fn letters<T: Serialize + DeserializeOwned + Default>(store: &Store) -> Table<Envelope<T>> {
 ///     store.table("letters")
 /// }
 /// ```
