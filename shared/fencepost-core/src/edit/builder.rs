@@ -67,12 +67,6 @@ impl From<&str> for AttributePath {
     }
 }
 
-impl From<&String> for AttributePath {
-    fn from(name: &String) -> Self {
-        AttributePath::from(name.as_str())
-    }
-}
-
 impl<const N: usize> From<[&str; N]> for AttributePath {
     /// A member of a map: the attribute, then the members, as in `["state", "brightness"]`.
     fn from(names: [&str; N]) -> Self {
@@ -130,7 +124,7 @@ impl RawEdit {
         [when, otherwise]: [Condition; 2],
     ) -> Self {
         let path = self.path(path);
-        let (when, otherwise) = (self.checked(when), self.checked(otherwise));
+        let (when, otherwise) = (self.checked_at(when, 1), self.checked_at(otherwise, 1));
         if let (Some(value), Some(when), Some(otherwise)) = (self.settled(&path, value), when, otherwise) {
             self.demand_map(&path);
             self.choices.push(Choice { path, value, when, otherwise });
@@ -174,9 +168,8 @@ impl RawEdit {
         own.remove.append(&mut more.remove);
         own.stamps.append(&mut more.stamps);
         own.append.append(&mut more.append);
-        let new = more.demands.into_iter().filter(|demand| !own.demands.contains(demand)).collect::<Vec<_>>();
-        own.demands.extend(new);
         own.is_to_change |= more.is_to_change;
+        more.demands.into_iter().for_each(|demand| self.demand(demand));
         self.seen = self.seen.or(seen);
         self.invalid = self.invalid.or(invalid);
         self
@@ -184,10 +177,16 @@ impl RawEdit {
 
     /// A member can be set or removed only in a map.
     fn demand_map(&mut self, path: &[String]) {
-        let (demands, parent) = (&mut self.clauses.demands, &path[..path.len().saturating_sub(1)]);
-        let demand = Condition::At(parent.to_vec(), Demanded::Type("M"));
-        if !parent.is_empty() && !demands.contains(&demand) {
-            demands.push(demand);
+        let parent = &path[..path.len().saturating_sub(1)];
+        if !parent.is_empty() {
+            self.demand(Condition::At(parent.to_vec(), Demanded::Type("M")));
+        }
+    }
+
+    /// Demands this, once.
+    fn demand(&mut self, condition: Condition) {
+        if !self.clauses.demands.contains(&condition) {
+            self.clauses.demands.push(condition);
         }
     }
 
@@ -247,15 +246,13 @@ impl RawEdit {
     #[must_use]
     pub fn only_if(mut self, condition: Condition) -> Self {
         match condition {
-            Condition::All(conditions) if !conditions.is_empty() => {
-                return conditions.into_iter().fold(self, RawEdit::only_if);
-            }
+            Condition::All(parts) if !parts.is_empty() => parts.into_iter().fold(self, RawEdit::only_if),
             condition => {
-                let condition = self.checked(condition);
+                let condition = self.checked_at(condition, 1);
                 self.clauses.demands.extend(condition);
+                self
             }
         }
-        self
     }
 
     /// Demands an item that the edit would change, if it only sets and removes values. An add always changes it.
@@ -289,10 +286,6 @@ impl RawEdit {
     }
 
     /// The condition with its values in the form in which a table keeps them. `None` if `DynamoDB` takes no such one.
-    fn checked(&mut self, condition: Condition) -> Option<Condition> {
-        self.checked_at(condition, 1)
-    }
-
     fn checked_at(&mut self, condition: Condition, level: usize) -> Option<Condition> {
         if level > MAX_LEVELS {
             self.refuse(format!("a condition has at most {MAX_LEVELS} levels"));

@@ -64,8 +64,10 @@ impl Resolve for RawEdit {
         }
         let Clauses { numbers, stamps, .. } = &self.clauses;
         let mut written = self.written();
-        let demanded = self.clauses.demands.iter().flat_map(|condition| condition.leaves());
-        let tops = written.iter().filter_map(|path| path.first()).chain(demanded.filter_map(|(path, _)| path.first()));
+        let choices = self.choices.iter().flat_map(|choice| [&choice.when, &choice.otherwise]);
+        let leaves: Vec<_> = self.clauses.demands.iter().chain(choices).flat_map(Condition::leaves).collect();
+        let demanded = leaves.iter().filter_map(|(path, _)| path.first());
+        let tops = written.iter().filter_map(|path| path.first()).chain(demanded);
         let alone: Vec<_> =
             stamps.iter().map(|(name, _)| name).chain(self.bands.iter().map(|bands| &bands.attribute)).collect();
         if let Some(name) = tops.chain(alone.iter().copied()).find(|name| !layout.attributes.contains(&name.as_str())) {
@@ -74,9 +76,7 @@ impl Resolve for RawEdit {
         if written.is_empty() {
             return Err(invalid("the edit changes nothing".to_owned()));
         }
-        let choices = self.choices.iter().flat_map(|choice| [&choice.when, &choice.otherwise]);
-        let conditions = self.clauses.demands.iter().chain(choices).map(|condition| condition.leaves().len());
-        if conditions.sum::<usize>() > MAX_CONDITIONS {
+        if leaves.len() > MAX_CONDITIONS {
             return Err(invalid(format!("an edit has at most {MAX_CONDITIONS} conditions")));
         }
         written.extend(alone.into_iter().map(std::slice::from_ref));
