@@ -6,9 +6,9 @@
 use super::number::{Decimal, value_of};
 use super::object::Object;
 use crate::error::Source;
-use crate::table::field::{Field, Members};
+use crate::table::field::Members;
+use fencepost_core::AttributeValue;
 use fencepost_core::format::number::is_plain;
-use fencepost_core::{AttributeValue, Number};
 use serde::ser::Error;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -91,14 +91,6 @@ impl Members for Value {
 
     fn encode_member(member: Value) -> Result<AttributeValue, Source> {
         Ok(to_attribute(&member))
-    }
-}
-
-impl<T, P> Field<T, Value, P> {
-    /// The same place as that of a number, to which an edit may add. An item that has no number there refuses the edit.
-    #[must_use]
-    pub fn number(&self) -> Field<T, Number, P> {
-        self.of_numbers()
     }
 }
 

@@ -136,14 +136,14 @@ impl<T, V, P: Attribute> Field<T, V, P> {
     /// ```
     #[must_use]
     pub const fn with(name: &'static str, encode: fn(V) -> Result<AttributeValue, Source>) -> Self {
-        Field { name, below: Vec::new(), encode: Encoder::Value(encode), default: None, none: None, of: PhantomData }
+        Field::made_of(name, Encoder::Value(encode), None, None)
     }
 
     /// What the derive macro declares: also the value that is read where there is none, and how `None` is written.
     #[doc(hidden)]
     #[must_use]
     pub const fn derived(name: &'static str, encode: Encode<V>, default: Option<Make>, none: Option<Make>) -> Self {
-        Field { name, below: Vec::new(), encode: Encoder::Written(encode), default, none, of: PhantomData }
+        Field::made_of(name, Encoder::Written(encode), default, none)
     }
 }
 
@@ -368,7 +368,7 @@ impl<T, V, P: Presence> Field<T, V, P> {
             return Err(InvalidValue::Malformed(format!("{}: {rule}", self.path().join(".")).into()));
         }
         let below = [self.below.as_slice(), &[name.to_owned()]].concat();
-        Ok(Field { below, ..Field::without_default(self.name, V::encode_member) })
+        Ok(Field { below, ..Field::made_of(self.name, Encoder::Value(V::encode_member), None, None) })
     }
 }
 
@@ -386,30 +386,25 @@ impl<T> Edit<T> {
         self.map(|edit| {
             let stored = |(range, value)| Ok((range, attribute.stored(value)?));
             let bands = bands.into_iter().map(stored).collect::<Result<Vec<_>, String>>()?;
-            Ok(edit.bands(attribute.name(), number.path(), bands))
+            Ok(edit.bands(attribute.name, number.path(), bands))
         })
     }
 
     /// Sets an attribute along with the rest, such as the time of the last change. Alone, it is no change for
     /// [`Edit::only_if_changed`].
     pub fn stamp<V, P: Attribute>(self, attribute: &Field<T, V, P>, value: V) -> Self {
-        self.map(|edit| Ok(edit.stamp(attribute.name(), attribute.stored(value)?)))
+        self.map(|edit| Ok(edit.stamp(attribute.name, attribute.stored(value)?)))
     }
 }
 
 impl<T, V, P> Field<T, V, P> {
+    const fn made_of(name: &'static str, encode: Encoder<V>, default: Option<Make>, none: Option<Make>) -> Self {
+        Field { name, below: Vec::new(), encode, default, none, of: PhantomData }
+    }
+
     /// The names that lead to the value: the attribute, then the members of maps.
-    pub(super) fn path(&self) -> Vec<String> {
+    fn path(&self) -> Vec<String> {
         [&[self.name.to_owned()], self.below.as_slice()].concat()
-    }
-
-    /// The attribute.
-    pub(super) fn name(&self) -> &'static str {
-        self.name
-    }
-
-    const fn without_default(name: &'static str, encode: fn(V) -> Result<AttributeValue, Source>) -> Self {
-        Field { name, below: Vec::new(), encode: Encoder::Value(encode), default: None, none: None, of: PhantomData }
     }
 
     fn written(&self, value: V) -> Result<Written, String> {
@@ -430,12 +425,15 @@ impl<T, V, P> Field<T, V, P> {
     fn named(&self, error: &Source) -> String {
         format!("{}: {error}", self.path().join("."))
     }
+}
 
-    /// The same place as that of a number.
-    #[cfg(feature = "json")]
-    pub(crate) fn of_numbers(&self) -> Field<T, Number, P> {
-        let below = self.below.clone();
-        Field { below, ..Field::without_default(self.name, |number| Ok(AttributeValue::N(number.to_string()))) }
+#[cfg(feature = "json")]
+impl<T, P> Field<T, serde_json::Value, P> {
+    /// The same place as that of a number, to which an edit may add. An item that has no number there refuses the edit.
+    #[must_use]
+    pub fn number(&self) -> Field<T, Number, P> {
+        let encode: fn(Number) -> Result<AttributeValue, Source> = |number| Ok(AttributeValue::N(number.to_string()));
+        Field { below: self.below.clone(), ..Field::made_of(self.name, Encoder::Value(encode), None, None) }
     }
 }
 
@@ -451,8 +449,8 @@ pub(crate) fn not_read(error: &serde_dynamo::Error) -> Source {
     format!("it would not be read back: {error}").into()
 }
 
-#[doc(hidden)]
 /// Refuses a value that is read back as another one. What `DynamoDB` cannot keep at all is refused elsewhere.
+#[doc(hidden)]
 pub fn check_same(written: &AttributeValue, again: &AttributeValue) -> Result<(), Source> {
     let [mut one, mut other] = [written, again].map(|value| Attributes::from([("value".to_owned(), value.clone())]));
     let is_kept = settle_all(None, &mut one).and_then(|()| settle_all(None, &mut other)).is_ok();

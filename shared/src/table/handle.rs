@@ -165,6 +165,17 @@ impl<T: Record> Table<T> {
         key.attributes(self.raw.layout.partition_key, self.raw.layout.sort_key).map_err(invalid)
     }
 
+    /// An operation on the item with this key, if the key is usable.
+    pub(crate) fn place(&self, operation: &'static str, key: Option<&Attributes>) -> Place {
+        Place::of(operation, [(&self.raw.name, key.unwrap_or(&Attributes::new()))])
+    }
+
+    /// A change of the item with this key by an operation.
+    pub(super) fn change(&self, operation: &'static str, key: impl Into<Key>, call: &Call) -> Result<Attempt, Failure> {
+        let key = self.key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place(operation, None)))?;
+        Ok(self.raw.change(operation, key, call))
+    }
+
     pub(crate) fn check_fields() -> Result<(), Failure> {
         let Some(name) = T::fields().iter().find(|name| !T::ATTRIBUTES.contains(name)) else { return Ok(()) };
         Err(invalid(format!(
@@ -230,19 +241,6 @@ pub(crate) struct RawTable {
     pub tombstone_retention: Duration,
     pub fence: Option<u64>,
     pub remembers_items: bool,
-}
-
-impl<T: Record> Table<T> {
-    /// An operation on the item with this key, if the key is usable.
-    pub(crate) fn place(&self, operation: &'static str, key: Option<&Attributes>) -> Place {
-        Place::of(operation, [(&self.raw.name, key.unwrap_or(&Attributes::new()))])
-    }
-
-    /// A change of the item with this key by an operation.
-    pub(super) fn change(&self, operation: &'static str, key: impl Into<Key>, call: &Call) -> Result<Attempt, Failure> {
-        let key = self.key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place(operation, None)))?;
-        Ok(self.raw.change(operation, key, call))
-    }
 }
 
 impl RawTable {

@@ -202,6 +202,10 @@ pub fn edit_of<T: Subject>(
                     Within::Before(low, high) => Bounds::Before(number(low), number(high)),
                 };
                 match T::ATTRIBUTES.iter().find(|name| path == &[**name]) {
+                    Some(name) if id.is_multiple_of(3) => {
+                        plays("Field::number");
+                        edit.and(Field::<T, Value>::of(name).number().add(number(by), bounds()))
+                    }
                     Some(name) => {
                         plays("Field::of");
                         edit.and(Field::<T, f64>::of(name).add(number(by), bounds()))
