@@ -1,7 +1,8 @@
 //! A loop that works while it leads, and survives the loss of its lease.
 //!
-//! Start it twice, each with a name, and stop one of them (Ctrl-C, or `kill -STOP` and later `kill -CONT`). The other
-//! one continues from the last step. When the stopped one wakes up, its writes are refused. With `cargo dev` running:
+//! Start it twice, each with a name, and end the one that leads. After Ctrl-C or `kill -TERM`, the other one continues from
+//! the last step within seconds; after `kill -KILL`, when the lease has ended. After `kill -STOP` and later `kill -CONT`, the
+//! writes of the one that wakes up are refused. With `cargo dev` running:
 //!
 //! ```sh
 //! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
@@ -13,10 +14,12 @@
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
-use fencepost::lease::{LeaseHeld, LeaseTerms, Unfinished};
+use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::{Error, Exists, Failure, FailureKind, FencingToken, Record, Rng, Source, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
+use tokio::signal::ctrl_c;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
 use tracing::{info, warn};
 
@@ -58,31 +61,29 @@ async fn main() -> Result<(), Source> {
     let leases = store.leases(setting("LEASES_TABLE")?);
     let progress: Table<Progress> = store.table(setting("CHILDREN_TABLE")?);
 
-    let terms = LeaseTerms::default();
+    let mut told_to_end = signal(SignalKind::terminate())?;
     loop {
-        let turn = leases.while_held(LEADER, &name, terms, |token| lead(&progress, &name, token));
-        let mut pause = terms.length() / 2;
-        match turn.await {
+        let stop = async {
+            tokio::select! {
+                _ = ctrl_c() => {}
+                _ = told_to_end.recv() => {}
+            }
+        };
+        let terms = LeaseTerms::default();
+        match leases.campaign(LEADER, &name, terms, stop, |token| lead(&progress, &name, token)).await {
             Ok(Turn::Over) => info!(name, "my turn is over, and the lease is given back"),
             Ok(Turn::Fenced) => warn!(name, "somebody else leads: what I wanted to write was refused, and I follow"),
-            Ok(Turn::Broken(failure))
-            | Err(Error::Failed(failure @ Failure { kind: FailureKind::Rejected { .. }, .. })) => {
-                return Err(failure.into());
-            }
-            Err(Error::Refused(Unfinished::Held(LeaseHeld { holder, until }))) => {
-                info!(name, %until, "{holder} leads");
-                pause = pause.min(leases.free_in(until));
+            Ok(Turn::Broken(failure)) | Err(Error::Failed(failure)) => return Err(failure.into()),
+            Err(Error::Refused(Unfinished::Stopped)) => {
+                info!(name, "I was told to end, and the lease is given back");
+                return Ok(());
             }
             // The work was cancelled at some `await`. The outcome of a write in flight is unknown here. But it was
             // under the token: it was applied before the first write of the next leader or never will be.
-            Err(Error::Refused(Unfinished::Lost)) => warn!(name, "the lease is lost, and I follow"),
-            Err(Error::Refused(Unfinished::Unknown { source })) => {
-                warn!(name, %source, "nothing proves that I still lead, so I do not, and I follow");
-            }
-            Err(error) => warn!(name, %error, "the table of leases does not answer"),
+            Err(Error::Refused(lost)) => warn!(name, "{lost}, and I follow"),
         }
-        // A little longer and never the same time: followers do not all come at once.
-        sleep(pause + Duration::from_millis(Rng::system().next_u64() % 500)).await;
+        // Another one may lead now. The pause is never the same, so that followers do not all come at once.
+        sleep(Duration::from_millis(500 + Rng::system().next_u64() % 500)).await;
     }
 }
 

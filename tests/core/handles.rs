@@ -51,6 +51,8 @@ fn of_leases(leases: &Leases, token: &FencingToken, claim: &IdempotencyClaim, le
     is_send(leases.release(lease));
     is_send(leases.release_at(token, None));
     is_send(leases.while_held("k", "me", terms, |_| async { 1 }));
+    is_send(leases.campaign("k", "me", terms, async {}, |_| async { 1 }));
+    is_send(leases.hold("k", "me", terms, Duration::ZERO));
 }
 
 fn of_the_newest(table: &LwwTable<Leader>, key: &Key, instance: &OrderKey) {

@@ -49,8 +49,33 @@
 //!
 //! If the lease is lost, the work is cancelled at its next `await`, and the call ends as
 //! [`Unfinished`](crate::lease::Unfinished). A write that was in flight then has an unknown outcome. Under `require`,
-//! it was applied before the lease was lost or never will be. The example `leader` of the crate shows a service that
-//! survives this.
+//! it was applied before the lease was lost or never will be.
+//!
+//! A service that leads for long uses [`Leases::campaign`](crate::lease::Leases::campaign). It waits for the lease, and a
+//! signal ends the work and passes the lease on. The example `leader` of the crate is such a service:
+//!
+//! ```no_run
+//! # async fn main(leases: fencepost::lease::Leases) -> Result<(), Box<dyn std::error::Error>> {
+//! use fencepost::lease::LeaseTerms;
+//!
+//! let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
+//! leases.campaign("controller", "host-1", LeaseTerms::default(), stop, async |token| {
+//!     // Work under the token.
+//! }).await?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! Code that is no future, or that begins and ends its work in several places, [holds](crate::lease::Leases::hold) the
+//! lease as a value: [`Held`](crate::lease::Held) has the token, and its `lost()` can be awaited.
+//!
+//! | what happens | when the next holder can begin |
+//! |---|---|
+//! | the work ends, or `stop` is ready | at once |
+//! | the future is dropped, or the work panics | at once, because the task that renews the lease releases it. If the runtime is shut down first, see below. |
+//! | the process is killed, or its machine is lost | when the lease has ended and the clock skew is over |
+//! | the process is frozen | likewise. When it wakes up, the work is not polled any more. |
+//! | the work blocks its thread | On a runtime with several threads, after the work. On one thread, nothing renews the lease meanwhile; if another holder had it, the answer is `Lost`. `tokio::task::spawn_blocking` keeps the thread free. |
 //!
 //! On Lambda, where nothing runs between two invocations, and for a holder in several processes, acquire and renew by
 //! hand: [`Leases`](crate::lease::Leases) shows how.

@@ -1,154 +1,182 @@
-//! [`Leases::while_held`]: does work under a lease, and renews the lease meanwhile.
+//! [`Held`]: a lease that is renewed for as long as its holder wants it.
 
 use super::leases::Leases;
 use super::row::{Lease, LeaseHeld, LeaseLost};
 use super::terms::LeaseTerms;
 use crate::call::Call;
-use crate::deadline::Deadline;
-use crate::error::{Error, Source};
+use crate::clock::Clock;
+use crate::deadline::{Deadline, DualClockDeadline};
+use crate::error::{Error, Failure, FailureKind, Source};
 use crate::fencing_token::FencingToken;
 use std::fmt;
 use std::future::poll_fn;
-use std::pin::{Pin, pin};
+use std::pin::pin;
 use std::task::Poll;
 use std::time::Duration;
+use tokio::sync::watch::{self, Receiver, Sender};
+use tokio::task::JoinHandle;
 use tracing::debug;
 
-/// Why work under a lease did not end by itself.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum Unfinished {
-    /// Another holder has the lease. The work did not begin.
-    Held(LeaseHeld),
-    /// The lease was lost by another acquire or by a release. The work was cancelled. The outcome of a write in flight
-    /// is *unknown*. If the write demands the lease with [`Attempt::require`](crate::Attempt::require), it was applied
-    /// before the lease was lost, or never will be.
-    Lost,
-    /// No renewal was proved before the time of the lease was over. So the lease counts as lost. The work was
-    /// cancelled. The outcome of a write in flight is *unknown*.
-    Unknown {
-        /// The reason why the last renewal was not proved.
-        source: Source,
-    },
+/// The pause before a failed renewal is tried again.
+const PAUSE: Duration = Duration::from_millis(100);
+/// How late [`Held::lost`] may tell of a time that only the wall clock says is over.
+const TICK: Duration = Duration::from_secs(1);
+
+/// A lease that a task of this process renews as long as this value lives. [`Leases::hold`] makes it.
+///
+/// Give it back with [`Held::release`]. If the value is dropped instead, by a panic or because the future that has it is
+/// dropped, the task releases the lease. It cannot do so after its runtime was shut down or its process killed. The lease
+/// then ends by itself.
+///
+/// The task needs a thread to run on. Work that blocks the only thread of its runtime stops the renewals too, so
+/// give such work to [`tokio::task::spawn_blocking`].
+#[must_use = "the lease is released when this value is dropped"]
+pub struct Held {
+    token: FencingToken,
+    clock: Clock,
+    /// The end of the lease as far as it is proved. `None` once the lease is lost.
+    until: Receiver<Option<DualClockDeadline>>,
+    task: JoinHandle<End>,
 }
 
-impl fmt::Display for Unfinished {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Unfinished::Held(LeaseHeld { holder, until }) => {
-                write!(f, "the work did not begin: {holder} holds the lease until {until}; try again then")
+/// The end of a lease that was held.
+pub(super) struct End {
+    /// Why the last renewal was not proved, if the time of the lease was over.
+    pub unproved: Option<Source>,
+    pub released: Result<(), Error<LeaseLost>>,
+}
+
+impl Held {
+    /// The token to write under.
+    #[must_use]
+    pub fn token(&self) -> &FencingToken {
+        &self.token
+    }
+
+    /// The time for which the lease is held if no renewal follows. Zero once it is lost.
+    #[must_use]
+    pub fn remaining(&self) -> Duration {
+        self.until.borrow().map_or(Duration::ZERO, |until| until.remaining(self.clock.now()))
+    }
+
+    /// Waits until the lease is lost, or its time is over without a proved renewal. Whoever holds it must stop then.
+    pub async fn lost(&self) {
+        let mut until = self.until.clone();
+        loop {
+            let remaining = self.remaining();
+            if remaining.is_zero() {
+                return;
             }
-            Unfinished::Lost => {
-                f.write_str("the work was cancelled: the lease was lost; a write in flight may have been applied")
+            // A machine that stands still may stop the clock of the timer, so the time is looked at now and then.
+            if let Ok(Err(_)) = tokio::time::timeout(remaining.min(TICK), until.changed()).await {
+                // The task was ended with its runtime, so the lease only runs out.
+                tokio::time::sleep(remaining.min(TICK)).await;
             }
-            Unfinished::Unknown { .. } => f.write_str(
-                "the work was cancelled: no renewal was proved in time; a write in flight may have been applied",
-            ),
         }
+    }
+
+    /// Ends the renewals and releases the lease. The release is sent even if this future is dropped.
+    ///
+    /// # Errors
+    /// See [`Leases::release`]. [`Error::Refused`]: the lease was lost before. Another holder may have had it for a while.
+    pub async fn release(self) -> Result<(), Error<LeaseLost>> {
+        self.end().await.released
+    }
+
+    pub(super) async fn end(self) -> End {
+        drop(self.until);
+        self.task.await.unwrap_or_else(|error| {
+            let failure = Failure::of(FailureKind::OutcomeUnknown { source: error.into() });
+            End { unproved: None, released: Err(failure.into()) }
+        })
+    }
+}
+
+impl fmt::Debug for Held {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Held").field("token", &self.token).field("remaining", &self.remaining()).finish_non_exhaustive()
     }
 }
 
 impl Leases {
-    /// Acquires the lease, does the work, and releases the lease. Renews the lease while the work goes on. Releases it
-    /// also if the work ends with an error.
-    ///
-    /// `work` gets the token to write under. Work and renewals are one future. If you drop it, both end. The lease then
-    /// ends by itself. The work is not polled any more once the lease is lost or its time is over, even after the
-    /// process was stopped in between. The work may take longer than the time limit of the store, which each acquire,
-    /// renewal and release has for itself. After the deadline of a [`Call`], nothing is renewed any more.
+    /// Acquires the lease, waits for it up to `timeout` if another caller holds it, and renews it in the background.
     ///
     /// # Errors
-    /// [`Error::Refused`]: [`Unfinished`] says whether the work began. [`Error::Failed`]: the lease was not acquired, and
-    /// the work did not begin; see [`Failure`](crate::Failure).
-    pub async fn while_held<W, F>(
+    /// See [`Leases::acquire_within`].
+    ///
+    /// # Panics
+    /// Outside a tokio runtime.
+    pub async fn hold(
         &self,
         key: &str,
         holder: &str,
         terms: LeaseTerms,
-        work: impl FnOnce(FencingToken) -> F,
-    ) -> Result<W, Error<Unfinished>>
-    where
-        F: Future<Output = W>,
-    {
-        let mut lease = match self.acquire(key, holder, terms).await {
-            Ok(lease) => lease,
-            Err(Error::Refused(held)) => return Err(Error::Refused(Unfinished::Held(held))),
-            Err(Error::Failed(failure)) => return Err(failure.into()),
-        };
-        // The work is dropped before the lease is released.
-        let work = work(lease.token().clone());
-        let done = self.work_while(&mut lease, terms, work).await;
-        if matches!(done, Err(Unfinished::Lost)) {
-            return done.map_err(Error::Refused);
-        }
-        let done = match (done, self.release(lease).await) {
-            // The release gives the proof missing from the renewals.
-            (Err(Unfinished::Unknown { .. }), Err(Error::Refused(LeaseLost::Fenced | LeaseLost::NotFound))) => {
-                Err(Unfinished::Lost)
-            }
-            (done, Ok(())) => done,
-            (done, Err(error)) => {
-                debug!(?error, "not released");
-                done
-            }
-        };
-        done.map_err(Error::Refused)
+        timeout: Duration,
+    ) -> Result<Held, Error<LeaseHeld>> {
+        Ok(self.held(self.acquire_within(key, holder, terms, timeout).await?, terms))
     }
 
-    async fn work_while<W>(
+    /// Renews the lease in the background from now on.
+    pub(super) fn held(&self, lease: Lease, terms: LeaseTerms) -> Held {
+        let (token, clock) = (lease.token.clone(), lease.clock.clone());
+        let (shown, until) = watch::channel(Some(lease.until));
+        let task = tokio::spawn(self.clone().keep(lease, terms, shown));
+        Held { token, clock, until, task }
+    }
+
+    /// Renews the lease until it is lost, its time is over, or nobody wants it. Then it releases the lease.
+    async fn keep(self, mut lease: Lease, terms: LeaseTerms, shown: Sender<Option<DualClockDeadline>>) -> End {
+        let mut unproved = None;
+        let lost = {
+            let (mut unwanted, mut lost) =
+                (pin!(shown.closed()), pin!(self.renewed(&mut lease, terms, &shown, &mut unproved)));
+            poll_fn(|context| match unwanted.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => lost.as_mut().poll(context),
+            })
+            .await
+        };
+        if let Some(lost) = lost {
+            shown.send_replace(None);
+            return End { unproved, released: Err(Error::Refused(lost)) };
+        }
+        let released = self.release(lease).await;
+        if let Err(error) = &released {
+            debug!(?error, "not released");
+        }
+        End { unproved, released }
+    }
+
+    /// Renews the lease until a renewal finds it lost. `None` if its time is over without proof.
+    async fn renewed(
         &self,
         lease: &mut Lease,
         terms: LeaseTerms,
-        work: impl Future<Output = W>,
-    ) -> Result<W, Unfinished> {
-        let mut work = pin!(work);
-        let mut unproved: Source = "its time was over before it could be renewed".into();
+        shown: &Sender<Option<DualClockDeadline>>,
+        unproved: &mut Option<Source>,
+    ) -> Option<LeaseLost> {
         loop {
-            let wait = tokio::time::sleep(terms.renewal_in(lease.remaining()));
-            if let Err(done) = beside(lease, work.as_mut(), wait).await {
-                return done.ok_or(Unfinished::Unknown { source: unproved });
+            tokio::time::sleep(terms.renewal_in(lease.remaining())).await;
+            let left = lease.remaining();
+            if left.is_zero() {
+                return None;
             }
-            let mut renewed = lease.clone();
-            let left = lease.remaining().min(self.store().call().deadline().remaining());
+            let left = left.min(self.store().call().deadline().remaining());
             let until_it_ends = self.in_call(&Call::new(Deadline::within(left)));
-            let renewal = until_it_ends.renew(&mut renewed, terms);
-            match beside(lease, work.as_mut(), renewal).await {
-                Err(done) => return done.ok_or(Unfinished::Unknown { source: unproved }),
-                Ok(Ok(())) => *lease = renewed,
-                Ok(Err(Error::Refused(LeaseLost::Fenced | LeaseLost::NotFound))) => return Err(Unfinished::Lost),
+            let mut renewed = lease.clone();
+            match until_it_ends.renew(&mut renewed, terms).await {
+                Ok(()) => {
+                    shown.send_replace(Some(renewed.until));
+                    (*lease, *unproved) = (renewed, None);
+                }
+                Err(Error::Refused(lost)) => return Some(lost),
                 // A failed renewal does not mean that the lease is lost.
-                Ok(Err(Error::Failed(failure))) => {
+                Err(Error::Failed(failure)) => {
                     debug!(%failure, "not renewed");
-                    unproved = failure.into();
-                    if let Err(done) = beside(lease, work.as_mut(), tokio::time::sleep(PAUSE)).await {
-                        return done.ok_or(Unfinished::Unknown { source: unproved });
-                    }
+                    *unproved = Some(failure.into());
+                    tokio::time::sleep(PAUSE).await;
                 }
             }
         }
     }
-}
-
-const PAUSE: Duration = Duration::from_millis(100);
-
-/// Polls the work until `other` is ready, as long as the lease has time left. Looks at the time each time before it
-/// polls the work. So a process that wakes up after a pause finds out first. `Err` has the result of the work if the work
-/// ended, and nothing if the time of the lease was over.
-async fn beside<W: Future, N: Future>(
-    lease: &Lease,
-    mut work: Pin<&mut W>,
-    other: N,
-) -> Result<N::Output, Option<W::Output>> {
-    // Work that is always ready would use up the budget of the task and starve the renewal. So the renewal has its own.
-    let mut other = pin!(tokio::task::coop::unconstrained(other));
-    poll_fn(|context| {
-        if lease.remaining().is_zero() {
-            return Poll::Ready(Err(None));
-        }
-        if let Poll::Ready(done) = work.as_mut().poll(context) {
-            return Poll::Ready(Err(Some(done)));
-        }
-        other.as_mut().poll(context).map(Ok)
-    })
-    .await
 }

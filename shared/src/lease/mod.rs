@@ -19,10 +19,10 @@
 //! | [`Leases::acquire`], [`Leases::renew`], [`Leases::release`] | 1 write |
 //! | [`Leases::renew_at`], for a holder in another process | 1 write; 1 read before it if the number of renewals is not given |
 //! | [`Leases::acquire_within`] | 1 write, and at most 3 per lease length while it waits |
-//! | [`Leases::while_held`] | 1 to acquire, 1 per renewal, 1 to release |
+//! | [`Leases::hold`], [`Leases::while_held`], [`Leases::campaign`] | as above to acquire, 1 write per renewal, 1 to release |
 //!
-//! Nothing runs in the background. This module spawns no task and sends nothing on drop, because neither would run on
-//! Lambda between two invocations.
+//! Only a lease that is [`Held`] has a task, which renews it and releases it in the end. On Lambda no task runs between
+//! two invocations. So a function must not keep a [`Held`] lease beyond its answer.
 
 mod held;
 mod leases;
@@ -30,9 +30,11 @@ mod renew;
 mod row;
 mod terms;
 mod wait;
+mod work;
 
 pub use fencepost_core::lease::{LeaseVersion, StoredLease};
-pub use held::Unfinished;
+pub use held::Held;
 pub use leases::Leases;
 pub use row::{Acquired, Lease, LeaseHeld, LeaseLost, NotHeldAt};
 pub use terms::LeaseTerms;
+pub use work::Unfinished;

@@ -4,9 +4,13 @@ use super::leases::Leases;
 use super::row::{Acquired, Lease, LeaseHeld};
 use super::terms::LeaseTerms;
 use crate::deadline::Deadline;
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use fencepost_core::{MIN_SEND_TIME, fraction};
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::task::Poll;
 use std::time::Duration;
+use tracing::debug;
 
 /// The part of a lease length over which waiting callers are spread after the end of the lease: a twentieth.
 const SPREAD: u32 = 20;
@@ -49,6 +53,53 @@ impl Leases {
                 return Err(Error::Refused(held));
             }
             tokio::time::sleep(pause).await;
+        }
+    }
+}
+
+impl Leases {
+    /// Acquires the lease, however long it takes. `None` if `stop` was ready first.
+    ///
+    /// An acquire that was sent is waited for, because it may be applied: a lease that nobody knows of would stay until
+    /// its end.
+    pub(super) async fn elected(
+        &self,
+        key: &str,
+        holder: &str,
+        terms: LeaseTerms,
+        mut stop: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<Option<Lease>, Failure> {
+        let (began, mut next_half) = (Deadline::within(Duration::MAX), 0);
+        let forever = began.remaining();
+        let mut id = self.new_acquire_id();
+        loop {
+            let call = self.store().call();
+            let free_in = match self.acquire_by((&id, true), key, holder, terms, &call).await {
+                Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => return Ok(Some(lease)),
+                Err(Error::Refused(stored)) => self.free_in(LeaseHeld::by(stored).until),
+                Err(Error::Failed(failure)) => {
+                    let may_pass = failure.is_retryable() || failure.is_outcome_unknown();
+                    // A call of the caller's own that has ended stays so.
+                    if !may_pass || self.store().call().deadline().remaining().is_zero() {
+                        return Err(failure);
+                    }
+                    debug!(%failure, "not acquired");
+                    // Under the old id, a lease that was acquired and released meanwhile would be refused for ever.
+                    id = self.new_acquire_id();
+                    Duration::MAX
+                }
+            };
+            let waited = forever.saturating_sub(began.remaining());
+            let random = self.sender().rng.next_u64();
+            let mut pause =
+                pin!(tokio::time::sleep(pause_before_look(&mut next_half, terms.length(), waited, free_in, random)));
+            let is_stopped = poll_fn(|context| match stop.as_mut().poll(context) {
+                Poll::Ready(()) => Poll::Ready(true),
+                Poll::Pending => pause.as_mut().poll(context).map(|()| false),
+            });
+            if is_stopped.await {
+                return Ok(None);
+            }
         }
     }
 }

@@ -108,3 +108,31 @@ async fn a_lease_has_a_holder_with_a_name() {
     );
     assert_eq!(world.engine.take_log().len(), 0);
 }
+
+/// A table may have rows of another library, with a holder or without. To write a lease into one would harm its owner.
+#[tokio::test(start_paused = true)]
+async fn the_row_of_another_library_is_no_free_lease() {
+    for (attribute, value) in
+        [("ownerName", json!({"S": "b"})), ("holder", json!({"S": "b"})), ("expiresAt", json!({"N": "1"}))]
+    {
+        let world = World::new();
+        let row = json!({"leaseKey": {"S": "k"}, attribute: value});
+        world.engine.raw("PutItem", &json!({"TableName": LEASES, "Item": row}));
+        let leases = &world.app.leases;
+        let campaign = leases.campaign("k", "a", terms(10_000), std::future::pending(), async |_| ());
+        let (read, acquired, led) =
+            (leases.get("k").await, leases.acquire("k", "a", terms(10_000)).await, campaign.await);
+        for failure in [read.map(drop).expect_err("no lease"), failed(acquired), failed(led)] {
+            assert!(matches!(failure.kind, FailureKind::CorruptItem { .. }), "{failure}");
+            assert!(failure.to_string().contains("no lease of this crate's"), "{failure}");
+        }
+        assert_eq!(world.row("k"), row);
+    }
+}
+
+fn failed<T: std::fmt::Debug, R: std::fmt::Debug>(told: Result<T, Error<R>>) -> Failure {
+    match told {
+        Err(Error::Failed(failure)) => failure,
+        other => panic!("{other:?}"),
+    }
+}

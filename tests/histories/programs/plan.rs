@@ -94,7 +94,7 @@ impl Op {
             | Op::Edit(row, _)
             | Op::EditOrUpdate(row, ..)
             | Op::OneShots(row, _)
-            | Op::Lease(LeaseOp::WhileHeld(row)) => vec![*row],
+            | Op::Lease(LeaseOp::UnderLease(row)) => vec![*row],
             Op::GetMany(rows) => rows.clone(),
             Op::Transact(of) | Op::Once(of) => of.rows.iter().map(|(row, ..)| *row).collect(),
             Op::Lease(_) | Op::Newest(_) => Vec::new(),
@@ -135,8 +135,8 @@ pub enum LeaseOp {
     Release,
     ReleaseAt,
     Look,
-    /// Holds the lease while it updates this row under its token.
-    WhileHeld(Row),
+    /// Updates this row under the token of the lease, which is held meanwhile.
+    UnderLease(Row),
 }
 
 #[derive(Clone, Debug)]
@@ -330,7 +330,7 @@ impl Plan {
             9..=11 => LeaseOp::Release,
             12 => LeaseOp::ReleaseAt,
             13 => LeaseOp::Look,
-            _ => LeaseOp::WhileHeld(self.row()),
+            _ => LeaseOp::UnderLease(self.row()),
         }
     }
 

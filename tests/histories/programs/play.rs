@@ -91,7 +91,7 @@ impl Player {
             Op::Transact(of) => self.transact(of, task, call, noted).await,
             Op::Once(of) => self.once(of, task, call, noted).await,
             Op::Newest(op) => self.newest(op, call, noted).await,
-            Op::Lease(op) if !matches!(op, LeaseOp::WhileHeld(_)) => self.lease(*op, call, noted).await,
+            Op::Lease(op) if !matches!(op, LeaseOp::UnderLease(_)) => self.lease(*op, call, noted).await,
             // The others belong to one table.
             op => {
                 let row = op.rows()[0];

@@ -121,7 +121,7 @@ impl Ended {
             .filter(|(_, state)| state.time <= note.ended)
             .filter_map(|(row, state)| number(&state.raw, &Facts::of(row.kind).names[5]));
         // Work under a lease has a token of its own.
-        matches!(note.op, Op::Lease(LeaseOp::WhileHeld(_)))
+        matches!(note.op, Op::Lease(LeaseOp::UnderLease(_)))
             || seen.any(|fence| Some(fence) > note.under)
             || is_lost(note, &Line::of(self, LEASES, Hold::of_row))
     }
@@ -193,7 +193,7 @@ fn is_untrue_of_a_lease(note: &Note, line: &Line<Hold>) -> Option<&'static str> 
     let renewals = line.made_by(note.number).filter(|(_, state)| state.renewals > 0 && state.holder.is_some());
     let ends: Vec<_> = renewals.map(|(_, state)| state.expires_at).collect();
     // A second copy of a renewal has the same end as the first.
-    if !matches!(op, LeaseOp::WhileHeld(_)) && ends.iter().collect::<BTreeSet<_>>().len() < ends.len() {
+    if !matches!(op, LeaseOp::UnderLease(_)) && ends.iter().collect::<BTreeSet<_>>().len() < ends.len() {
         return Some(RENEWED_TWICE);
     }
     match &note.told.about {
@@ -209,7 +209,7 @@ fn is_untrue_of_a_lease(note: &Note, line: &Line<Hold>) -> Option<&'static str> 
         About::LeaseConflict => applied().then_some(DENIED),
         About::LeaseLost => (releases && applied()).then_some(DENIED),
         // A request of an earlier look may take the lease later, for nobody.
-        _ if matches!(op, LeaseOp::AcquireWithin | LeaseOp::WhileHeld(_)) => None,
+        _ if matches!(op, LeaseOp::AcquireWithin | LeaseOp::UnderLease(_)) => None,
         _ => (matches!(note.told.outcome, Outcome::Failed(_)) && applied()).then_some(DENIED),
     }
 }

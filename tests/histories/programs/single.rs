@@ -45,7 +45,7 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
             let done = table.update_with_retry(key, |now| changed(row, now, *change, noted)).await;
             updated(row, *change, done)
         }
-        Op::Lease(_) => while_held(player, &table, row, call, noted).await,
+        Op::Lease(_) => under_lease(player, &table, row, call, noted).await,
         Op::UpdateAt(_, change) => {
             let Some(at) = known(player, &table, row).await else { return Told::of(Outcome::Refused) };
             plays("Table::update_at_version");
@@ -112,28 +112,62 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
     }
 }
 
-/// Updates the item under the token of a lease, while the lease is held.
-async fn while_held<T: Subject>(player: &Player, table: &Table<T>, row: Row, call: &Call, noted: &Noted<'_>) -> Told {
-    let key = player.key(row);
-    noted.own.plays("Leases::while_held");
-    let leases = player.leases(call);
+/// Updates the item under the token of a lease, while the lease is held. Each client holds it in a way of its own.
+async fn under_lease<T: Subject>(player: &Player, table: &Table<T>, row: Row, call: &Call, noted: &Noted<'_>) -> Told {
+    let (key, leases, terms) = (player.key(row), player.leases(call), LeaseTerms::default());
     let (lease_key, holder) = (&*player.client.scene.name, format!("client {}", player.client.number));
     let change = Change { draw: None, answer: Answer::Change };
     let ahead = player.ahead();
+    let believes = |token: &FencingToken, remaining| {
+        player.believes(token.number(), remaining, ahead.min(player.ahead()));
+    };
+    let update = &async |token: FencingToken| {
+        updated(
+            row,
+            change,
+            table.fenced_by(&token).update_with_retry(&key, |now| changed(row, now, change, noted)).await,
+        )
+    };
     // It believes in the lease when the work begins and when it ends.
-    let believes = |token: &FencingToken| {
-        player.believes(token.number(), Duration::from_nanos(1), ahead.min(player.ahead()));
-    };
     let work = async |token: FencingToken| {
-        believes(&token);
-        let done = table.fenced_by(&token).update_with_retry(key, |now| changed(row, now, change, noted)).await;
-        believes(&token);
-        updated(row, change, done)
+        believes(&token, Duration::from_nanos(1));
+        let told = update(token.clone()).await;
+        believes(&token, Duration::from_nanos(1));
+        told
     };
-    match leases.while_held(lease_key, &holder, LeaseTerms::default(), work).await {
+    let worked = match player.client.number {
+        0 => {
+            noted.own.plays("Leases::while_held");
+            leases.while_held(lease_key, &holder, terms, work).await
+        }
+        1 => {
+            noted.own.plays("Leases::campaign");
+            let stop = tokio::time::sleep(Duration::from_secs(2));
+            leases.campaign(lease_key, &holder, terms, stop, work).await
+        }
+        _ => {
+            noted.own.plays("Leases::hold");
+            match leases.hold(lease_key, &holder, terms, Duration::from_secs(2)).await {
+                Ok(held) => {
+                    believes(held.token(), held.remaining());
+                    noted.own.plays("Held::lost");
+                    let told = tokio::select! {
+                        told = update(held.token().clone()) => told,
+                        () = held.lost() => Told::of(Outcome::Dropped),
+                    };
+                    noted.own.plays("Held::release");
+                    player.stops_believing(held.token().number());
+                    return held.release().await.map_or(Told::of(Outcome::Dropped), |()| told);
+                }
+                Err(Error::Refused(held)) => Err(Error::Refused(Unfinished::Held(held))),
+                Err(Error::Failed(failure)) => Err(failure.into()),
+            }
+        }
+    };
+    match worked {
         Ok(told) => told,
         Err(Error::Refused(Unfinished::Held(_))) => Told::of(Outcome::Refused),
-        // The work was dropped.
+        // The work was dropped, or its result was.
         Err(Error::Refused(_)) => Told::of(Outcome::Dropped),
         Err(Error::Failed(failure)) => failure.into(),
     }

@@ -7,9 +7,11 @@ use crate::format::item::Attributes;
 use crate::format::row::number;
 use std::collections::HashMap;
 
-const IS_FREE: &str = "attribute_not_exists(#holder) OR #expires < :cutoff";
-const IS_FREE_FOR_NEW: &str =
-    "(attribute_not_exists(#holder) AND (attribute_not_exists(#id) OR #id <> :id)) OR #expires < :cutoff";
+// Only a row of this crate's has an id. The row of another library is no free lease.
+const IS_FREE: &str = "attribute_not_exists(#key) OR \
+                       (attribute_exists(#id) AND (attribute_not_exists(#holder) OR #expires < :cutoff))";
+const IS_FREE_FOR_NEW: &str = "attribute_not_exists(#key) OR \
+     (attribute_exists(#id) AND ((attribute_not_exists(#holder) AND #id <> :id) OR #expires < :cutoff))";
 const IS_HELD: &str = "#token = :token AND attribute_exists(#holder)";
 const IS_HELD_AT: &str = "#token = :token AND attribute_exists(#holder) AND #renewals = :at";
 const IS_UNDER_TOKEN: &str = "#token = :token";
@@ -68,7 +70,10 @@ pub fn acquire(
         (":cutoff", number(times.cutoff)),
     ];
     let condition = if once { IS_FREE_FOR_NEW } else { IS_FREE };
-    on_lease(update_of(key, expression), condition, values)
+    let key_name = key.keys().next().cloned().unwrap_or_default();
+    let mut write = on_lease(update_of(key, expression), condition, values);
+    write.names.insert("#key".to_owned(), key_name);
+    write
 }
 
 /// Renews a lease held under this token with exactly `at` renewals. Returns the new row.
