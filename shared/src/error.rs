@@ -231,7 +231,11 @@ impl fmt::Display for PlacedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.table)?;
         let mut parts: Vec<_> = self.key.iter().collect();
-        parts.sort_by_key(|(name, _)| *name);
+        if let [first, second] = &mut parts[..]
+            && first.0 > second.0
+        {
+            std::mem::swap(first, second); // a map has no order
+        }
         for (name, value) in parts {
             write!(f, ", {name} {}", brief(Some(value)))?;
         }

@@ -148,12 +148,13 @@ fn key_difference(
         Some(kind.attribute_type())
     };
     let names: Keys = key.iter().map(|part| part.attribute_name().to_owned()).collect(); // the partition key comes first
-    let differs = |name| schema.types.get(name).is_some_and(|needed| kind_of(name).is_some_and(|kind| kind != needed));
+    let differs =
+        |name: &String| schema.type_of(name).is_some_and(|needed| kind_of(name).is_some_and(|kind| kind != needed));
     let part = |name: &String, kind: Option<_>| kind.map_or_else(|| name.clone(), |kind| format!("{name} ({kind})"));
     let shown = |parts: Vec<String>| parts.join(" with the sort key ");
     (names != *needed || needed.iter().any(differs)).then(|| {
         let found = shown(names.iter().map(|name| part(name, kind_of(name))).collect());
-        let needed = shown(needed.iter().map(|name| part(name, schema.types.get(name))).collect());
+        let needed = shown(needed.iter().map(|name| part(name, schema.type_of(name))).collect());
         format!("{found}, and {needed} is needed")
     })
 }

@@ -3,7 +3,6 @@
 use super::schema::{IndexSchema, Keys, TableSchema, Ttl};
 use crate::listing::Projection;
 use fencepost_core::format::layout::Regions;
-use std::collections::BTreeSet;
 
 impl TableSchema {
     /// Prints a template of AWS `CloudFormation`, in JSON, with a table of this name that passes
@@ -53,8 +52,14 @@ impl TableSchema {
             let part = |(name, role)| format!(r#"{{ "AttributeName": {name:?}, "KeyType": "{role}" }}"#);
             format!(r#""KeySchema": {}"#, list(parts.map(part)))
         };
-        let kinds = self.key_names().collect::<BTreeSet<_>>().into_iter().map(|name| {
-            let kind = self.types.get(name).map_or("S", |kind| kind.as_str());
+        let mut names = Vec::new();
+        for name in self.key_names() {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        let kinds = names.into_iter().map(|name| {
+            let kind = self.type_of(name).map_or("S", |kind| kind.as_str());
             format!(
                 r#"{{ "{}": {name:?}, "{}": "{kind}" }}"#,
                 word("AttributeName", "name"),

@@ -6,7 +6,6 @@ use crate::table::{Record, Table};
 use aws_sdk_dynamodb::types::ScalarAttributeType;
 use fencepost_core::condition::{LEASE_KEY, LEASE_PURGE_AT};
 use fencepost_core::format::layout::{Deletes, Regions};
-use std::collections::BTreeMap;
 
 /// What a table must have for the program that uses it: its key, its TTL attribute, its indexes, and what the
 /// [`Settings`](crate::Settings) ask for. [`Store::check_table`](crate::Store::check_table) compares a table with it.
@@ -33,7 +32,7 @@ use std::collections::BTreeMap;
 pub struct TableSchema {
     pub(super) keys: Keys,
     /// The types of keys, as far as they are known.
-    pub(super) types: BTreeMap<String, ScalarAttributeType>,
+    types: Vec<(String, ScalarAttributeType)>,
     pub(super) ttl: Ttl,
     /// `None` if the program works with any.
     pub(super) regions: Option<Regions>,
@@ -65,7 +64,7 @@ impl TableSchema {
     #[must_use]
     pub fn new(partition_key: &str, sort_key: Option<&str>) -> Self {
         let keys = [partition_key].into_iter().chain(sort_key).map(str::to_owned).collect();
-        let (types, ttl) = (BTreeMap::new(), Ttl::Off { with: None });
+        let (types, ttl) = (Vec::new(), Ttl::Off { with: None });
         TableSchema { keys, types, ttl, regions: None, indexes: Vec::new() }
     }
 
@@ -130,11 +129,16 @@ impl TableSchema {
     #[must_use]
     pub fn with_key_type(mut self, name: &str, kind: ScalarAttributeType) -> Self {
         assert!(self.key_names().any(|key| key == name), "{name} is no key of the table or of an index");
-        self.types.insert(name.to_owned(), kind);
+        self.types.push((name.to_owned(), kind));
         self
     }
 
     /// The attributes that are keys of the table or of an index. One may come several times.
+    /// The type of a key, if one is set. The last one counts.
+    pub(super) fn type_of(&self, name: &str) -> Option<&ScalarAttributeType> {
+        self.types.iter().rev().find_map(|(key, kind)| (key == name).then_some(kind))
+    }
+
     pub(super) fn key_names(&self) -> impl Iterator<Item = &String> {
         self.keys.iter().chain(self.indexes.iter().flat_map(|index| &index.keys))
     }

@@ -117,6 +117,7 @@ impl Leases {
     }
 
     /// Renews the lease in the background from now on.
+    #[inline] // A task has the code of all its requests. So it is compiled by programs that hold leases, and not here.
     pub(super) fn held(&self, lease: Lease, terms: LeaseTerms) -> Held {
         let (token, clock) = (lease.token.clone(), lease.clock.clone());
         let (shown, until) = watch::channel(Some(lease.until));

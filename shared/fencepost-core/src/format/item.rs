@@ -70,10 +70,8 @@ pub fn size_of(value: &AttributeValue) -> usize {
 
 /// A digest of the attributes with these names, the same only for the same values. Missing differs from every value.
 pub fn digest(attributes: &Attributes, names: &[&str]) -> [u8; 16] {
-    let mut names = names.to_vec();
-    names.sort_unstable();
     let mut hash = Sha256::new();
-    for name in names {
+    for name in names.iter().copied().collect::<BTreeSet<_>>() {
         let value = attributes.get(name);
         add_text(&mut hash, if value.is_some() { b'+' } else { b'-' }, name.as_bytes());
         if let Some(value) = value {
@@ -100,9 +98,9 @@ fn add_value(hash: &mut Sha256, value: &AttributeValue) {
         }
         AttributeValue::M(map) => {
             add_text(hash, b'M', &map.len().to_be_bytes());
-            for (name, value) in map.iter().collect::<BTreeMap<_, _>>() {
+            for name in map.keys().map(String::as_str).collect::<BTreeSet<_>>() {
                 add_text(hash, b'K', name.as_bytes());
-                add_value(hash, value);
+                add_value(hash, &map[name]);
             }
         }
         // The members of a set have no order.

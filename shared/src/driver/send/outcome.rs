@@ -4,7 +4,6 @@ use crate::error::Source;
 use crate::throttling::Throttled;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::{Outcome, Why};
-use std::collections::BTreeMap;
 use std::time::Duration;
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
@@ -54,7 +53,7 @@ pub(crate) enum Shown {
     /// The row of a read, or the attributes that an applied write returned.
     Row(Option<Attributes>),
     /// The rows of a batch, by their positions. The others were left out.
-    Rows(BTreeMap<usize, Option<Attributes>>),
+    Rows(Vec<(usize, Option<Attributes>)>),
     Page(ReadRows),
 }
 

@@ -16,7 +16,7 @@ use aws_sdk_dynamodb::types::{
 };
 use fencepost_core::condition::{ConditionalWrite, Operation};
 use fencepost_core::format::item::Attributes;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::error::Error;
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ impl Address {
 /// The rows answered by a batch, by their positions in `rows`. The others were left out, because the table is throttled
 /// or the answer would be too large. `None` if the answer does not speak of each of their tables, because a row missing
 /// in it counts as absent.
-pub(super) fn answered(rows: &[Address], output: BatchGetItemOutput) -> Option<BTreeMap<usize, Option<Attributes>>> {
+pub(super) fn answered(rows: &[Address], output: BatchGetItemOutput) -> Option<Vec<(usize, Option<Attributes>)>> {
     let responses = output.responses.unwrap_or_default();
     let mut items: HashMap<String, Vec<Attributes>> =
         responses.into_iter().map(|(table, rows)| (table, rows.into_iter().map(from_sdk).collect())).collect();
