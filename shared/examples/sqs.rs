@@ -23,8 +23,8 @@
 use aws_config::BehaviorVersion;
 use aws_sdk_sqs::types::{DeleteMessageBatchRequestEntry, Message};
 use fencepost::{
-    Answer, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, Reads, Record, Source, Store, Table,
-    Timestamp,
+    Answer, Error, Failure, Idempotency, IdempotencyClaim, IdempotencyError, InvalidValue, Reads, Record, Source,
+    Store, Table, Timestamp,
 };
 use serde::{Deserialize, Serialize};
 use std::pin::pin;
@@ -89,7 +89,7 @@ impl Payment {
         Ok(payment)
     }
 
-    fn claim(&self) -> IdempotencyClaim {
+    fn claim(&self) -> Result<IdempotencyClaim, InvalidValue> {
         let Payment { id, requested_at, account, amount } = self;
         IdempotencyClaim::new(&["payments", id], &[&requested_at.to_string(), account, &amount.to_string()])
     }
@@ -158,7 +158,7 @@ impl Consumer {
         let payment = Payment::parse(body, self.accounts.store().now())?;
         let mut reads = Reads::new();
         let account = reads.item("account", &self.accounts, payment.account.as_str());
-        let claim = payment.claim();
+        let claim = payment.claim().map_err(|error| Undone::Poison(error.to_string()))?;
         let paid = self.payments.change(&claim, reads, |attempt| {
             let current = attempt.get(account)?.ok_or(Error::Refused("there is no such account"))?;
             let balance = current.value.balance.checked_add(payment.amount);

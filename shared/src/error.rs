@@ -3,7 +3,7 @@
 use crate::throttling::{Throttled, ThrottlingLimit};
 use fencepost_core::edit::brief;
 use fencepost_core::format::Unwritable;
-use fencepost_core::{Attributes, Versioned};
+use fencepost_core::{Attributes, InvalidValue, Versioned};
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
@@ -381,6 +381,12 @@ impl<R> UpdateError<R> {
             UpdateError::Refused(reason) => refused(Some(reason)),
             UpdateError::Failed(failure) => failure.into(),
         }
+    }
+}
+
+impl From<InvalidValue> for Failure {
+    fn from(value: InvalidValue) -> Self {
+        Failure::of(FailureKind::InvalidTransaction { reason: value.to_string() })
     }
 }
 

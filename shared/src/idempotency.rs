@@ -9,8 +9,8 @@ use crate::table::{Key, Record, Table};
 use crate::transact::{Attempt, Item, Reads};
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
-use fencepost_core::epoch_seconds;
 use fencepost_core::format::item::Attributes;
+use fencepost_core::{InvalidValue, epoch_seconds};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use sha2::{Digest, Sha256};
@@ -288,9 +288,16 @@ impl IdempotencyClaim {
     ///
     /// `scope` says where the key is unique, such as caller, route and key. `payload` is the rest of the request, in
     /// one notation. Two payloads are equal if and only if their parts are the same bytes.
-    #[must_use]
-    pub fn new(scope: &[&str], payload: &[&str]) -> Self {
-        IdempotencyClaim { id: derived_id(scope), payload: URL_SAFE_NO_PAD.encode(digest(payload)) }
+    ///
+    /// # Errors
+    /// [`InvalidValue`]: the scope has no part, or an empty one. All requests without a key would be the same request.
+    pub fn new(scope: &[&str], payload: &[&str]) -> Result<Self, InvalidValue> {
+        if scope.is_empty() || scope.contains(&"") {
+            let reason =
+                "each part of the scope of an idempotency claim names something, such as the caller or the key";
+            return Err(InvalidValue::Malformed(reason.into()));
+        }
+        Ok(IdempotencyClaim { id: derived_id(scope), payload: URL_SAFE_NO_PAD.encode(digest(payload)) })
     }
 
     /// The claim as bytes. A lease stores them as the id of its acquire.
@@ -366,10 +373,10 @@ mod tests {
 
     #[test]
     fn a_key_is_used_again_if_the_whole_id_is_the_same_and_the_payload_is_not() {
-        let mine = IdempotencyClaim::new(&["caller", "key"], &["payload"]);
+        let mine = IdempotencyClaim::new(&["caller", "key"], &["payload"]).expect("a scope");
         let id_ends_with = |end: &str| format!("{}{end}", &mine.id[..mine.id.len() - 1]);
         let other_end = if mine.id.ends_with('A') { "B" } else { "A" };
-        let other = IdempotencyClaim::new(&["caller", "key"], &["another"]);
+        let other = IdempotencyClaim::new(&["caller", "key"], &["another"]).expect("a scope");
         let stranger = IdempotencyClaim { id: id_ends_with(other_end), payload: other.payload.clone() };
         for (theirs, is_reused) in [
             (mine.to_bytes(), false),

@@ -146,7 +146,7 @@ async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more
     assert_eq!((row(&engine)["v"].clone(), engine.take_counts()), (number(11), (0, 2)));
     assert!(row(&engine)["b"].is_null() && row(&engine)["p"].is_null());
 
-    let token = table.store().leases("Leases").token("k", 7);
+    let token = table.store().leases("Leases").token("k", 7).expect("a token");
     update(&table.fenced_by(&token), 1).await.expect("an account");
     assert_eq!(row(&engine)["f"], number(7));
 }
@@ -157,11 +157,11 @@ async fn a_fenced_change_adopts_a_row_and_leaves_its_token_which_refuses_lower_o
     let engine = with_foreign(Some(7));
     let table = accounts::<Swept>(&engine);
     let leases = table.store().leases("Leases");
-    update(&table.fenced_by(&leases.token("k", 9)), 7).await.expect("an account");
+    update(&table.fenced_by(&leases.token("k", 9).expect("a token")), 7).await.expect("an account");
     let mut rest = foreign(57, None);
     rest["_fence"] = number(9);
     assert_eq!(row(&engine), adopted(&engine, Some(7), rest));
-    let lower = update(&table.fenced_by(&leases.token("k", 8)), 7).await.expect_err("a lower token");
+    let lower = update(&table.fenced_by(&leases.token("k", 8).expect("a token")), 7).await.expect_err("a lower token");
     assert!(matches!(lower, UpdateError::Failed(Failure { kind: FailureKind::Fenced, .. })), "{lower:?}");
 }
 

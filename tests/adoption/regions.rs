@@ -32,7 +32,7 @@ async fn a_transaction_and_an_idempotency_key_are_refused_with_a_sentence_before
     assert_eq!(reason, SENTENCE);
 
     let records: Idempotency<i64> = table.store().idempotency("Records");
-    let claim = IdempotencyClaim::new(&["caller", "key"], &["payload"]);
+    let claim = IdempotencyClaim::new(&["caller", "key"], &["payload"]).expect("a scope");
     let (reads, item) = reads(&table);
     let refused = records.change(&claim, reads, |attempt| {
         attempt.put_if_absent(item, &account(1))?;

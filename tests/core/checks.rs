@@ -334,7 +334,7 @@ async fn leases_and_records_of_requests_live_under_another_key_name() {
     let change = async |token: &FencingToken, message: &str| {
         let mut reads = Reads::new();
         let (account, lease) = (reads.later("account", &accounts, message), reads.lease("lease", token));
-        let claim = IdempotencyClaim::new(&["pay", message], &[]);
+        let claim = IdempotencyClaim::new(&["pay", message], &[]).expect("a scope");
         let paid = payments.change(&claim, reads, |attempt| {
             attempt.require(lease)?;
             attempt.put_if_absent(account, &Account { balance: 7 })?;
@@ -351,7 +351,7 @@ async fn leases_and_records_of_requests_live_under_another_key_name() {
     let copies = [1, 2].map(async |_| {
         let mut reads = Reads::new();
         let account = reads.later("account", &accounts, "a-1");
-        let claim = IdempotencyClaim::new(&["pay", "m-3"], &[]);
+        let claim = IdempotencyClaim::new(&["pay", "m-3"], &[]).expect("a scope");
         payments
             .change(&claim, reads, |attempt| {
                 Ok::<_, Error>(attempt.edit(account, &Account::FIELDS.balance.add(7, ..)).map(|()| 7)?)

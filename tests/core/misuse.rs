@@ -3,7 +3,10 @@
 
 use crate::harness::engine::Engine;
 use fencepost::field::{Field, Optional};
-use fencepost::{Condition, Edit, Failure, FailureKind, NotEditedReason, Record, Store, Table, UpdateError};
+use fencepost::{
+    Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, NotEditedReason, Reads, Record, Store, Table,
+    UpdateError,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -223,4 +226,98 @@ async fn a_failure_names_its_operation_its_table_and_its_key() {
     assert!(said.ends_with("(in edit of Acounts, accountId \"a-1\")"), "{said}");
     let failure = table.get("").await.expect_err("an empty key");
     assert!(failure.to_string().ends_with("(in get of Acounts)"), "{failure}");
+}
+
+/// A decision that takes an unread item for absent is made again on the item, unless a step proves the absence.
+#[tokio::test]
+async fn what_a_decision_takes_for_absent_is_absent() {
+    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
+    let store = Store::new(&engine.client());
+    let accounts: Table<Account> = store.table(TABLE);
+    let account = |balance| Account { balance, level: 0, note: None, owners: Vec::new(), rates: BTreeMap::default() };
+    for (is_blocked, reads_of_the_block) in [(false, 1), (true, 1)] {
+        let (block, opened) = (format!("block {is_blocked}"), format!("opened {is_blocked}"));
+        if is_blocked {
+            accounts.create(&block, &account(1)).await.expect("a free key");
+        }
+        engine.take_log();
+        let open = async |also_blocks: bool| {
+            let mut reads = Reads::new();
+            let (of_block, of_opened) =
+                (reads.later("block", &accounts, &block), reads.later("opened", &accounts, &opened));
+            let opens = store.transact_with_retry(reads, |attempt| {
+                if attempt.get(of_block)?.is_some() {
+                    return Err(Error::Refused("blocked"));
+                }
+                if also_blocks {
+                    attempt.put_if_absent(of_block, &account(2))?;
+                }
+                attempt.put_if_absent(of_opened, &account(3))?;
+                Ok(())
+            });
+            opens.await
+        };
+        let told = open(false).await;
+        assert_eq!(matches!(told, Err(Error::Refused("blocked"))), is_blocked, "{told:?}");
+        assert_eq!(engine.take_counts(), (reads_of_the_block, usize::from(!is_blocked)));
+        assert_eq!(accounts.get(&opened).await.expect("read").is_some(), !is_blocked);
+        if !is_blocked {
+            // The step on the unread item proves that it is absent. So nothing is read.
+            accounts.delete(&opened).await.expect("it is there");
+            engine.take_log();
+            open(true).await.expect("free keys");
+            assert_eq!(engine.take_counts(), (0, 2), "its tombstone is found by the first write");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_no_lease_has_and_a_scope_without_a_key_are_refused() {
+    let leases = Store::new(&Engine::with_tables(&[]).client()).leases("Leases");
+    for (number, is_one) in [(0, false), (1, true), ((1 << 53) - 1, true), (1 << 53, false), (u64::MAX, false)] {
+        let token = leases.token("k", number);
+        assert_eq!(token.is_ok(), is_one, "{number}: {token:?}");
+    }
+    for (scope, is_one) in [(&["caller", "key"][..], true), (&["caller", ""], false), (&[""], false), (&[], false)] {
+        let claim = IdempotencyClaim::new(scope, &["", "payload"]);
+        assert_eq!(claim.is_ok(), is_one, "{scope:?}");
+    }
+}
+
+/// A tree that is refused must not take the stack with it.
+#[tokio::test]
+async fn conditions_that_are_too_deep_or_too_many_are_refused_however_many_they_are() {
+    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    let balance = Account::FIELDS.balance;
+    let (one, many) = (|| balance.is(1), 0..50_000);
+    for (condition, reason) in [
+        (many.clone().fold(one(), |condition, _| !condition), "at most 8 levels"),
+        (
+            many.clone()
+                .fold(one(), |condition, n| if n % 2 == 0 { condition.and(one()) } else { condition.or(one()) }),
+            "levels",
+        ),
+        (many.fold(one(), |condition, _| condition.and(one())), "at most 100 conditions"),
+    ] {
+        let told = accounts.edit("a-1", &balance.set(2).only_if(condition)).await;
+        let Err(UpdateError::Failed(failure)) = told else { panic!("{told:?}") };
+        assert!(failure.to_string().contains(reason), "{failure}");
+    }
+    assert_eq!(engine.take_counts(), (0, 0));
+}
+
+/// `Some(None)` and `None` are stored alike. The answer of a create tells what will be read.
+#[tokio::test]
+async fn a_create_tells_the_value_that_is_stored() {
+    #[derive(Debug, PartialEq, Serialize, Deserialize, Record)]
+    #[record(key = "id")]
+    struct Nested {
+        #[expect(clippy::option_option, reason = "somebody will")]
+        twice: Option<Option<u64>>,
+    }
+    let engine = Engine::with_tables(&[("Nested", "id")]);
+    let table: Table<Nested> = Store::new(&engine.client()).table("Nested");
+    let created = table.create("n-1", &Nested { twice: Some(None) }).await.expect("a free key");
+    assert_eq!(Some(created.value), table.get("n-1").await.expect("read").map(|read| read.value));
 }

@@ -122,7 +122,7 @@ async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced
     let engine = with_accounts().await;
     let store = Store::new(&engine.client());
     let leases = store.leases(LEASES);
-    let (old, new) = (leases.token("k", 7), leases.token("k", 8));
+    let (old, new) = (leases.token("k", 7).expect("a token"), leases.token("k", 8).expect("a token"));
     let accounts: Table<Account> = store.table(TABLE);
     let add = async |token| {
         let mut reads = Reads::new();

@@ -66,7 +66,7 @@ async fn a_tombstone_keeps_its_key_what_this_crate_owns_the_ttl_attribute_and_wh
     table.create(&key, &session(None)).await.expect("a free key");
     let values = json!({":s": {"S": "of another program"}, ":one": {"N": "1"}});
     change(&engine, TABLE, &json!({"sessionId": {"S": "s-1"}}), "SET stranger = :s, #v = #v + :one", &values);
-    let token = table.store().leases("Leases").token("k", 7);
+    let token = table.store().leases("Leases").token("k", 7).expect("a token");
     table.fenced_by(&token).delete(&key).await.expect("a session");
     let row = engine.row(TABLE, Session::PARTITION_KEY, "s-1");
     let mut names: Vec<_> = row.as_object().expect("a row").keys().map(String::as_str).collect();

@@ -208,7 +208,7 @@ async fn an_answer_that_a_repeat_would_get_as_another_one_is_refused_before_anyt
     async fn refused<A: Serialize + for<'de> Deserialize<'de> + Clone + PartialEq>(answer: A) -> (usize, Failure) {
         let engine = Engine::with_tables(&[("Records", "recordId")]);
         let answers = Store::new(&engine.client()).idempotency("Records");
-        let claim = IdempotencyClaim::new(&["m-1"], &[]);
+        let claim = IdempotencyClaim::new(&["m-1"], &[]).expect("a scope");
         let ended = answers.change::<&str>(&claim, Reads::new(), |_| Ok(answer.clone())).await;
         let Err(IdempotencyError::Failed(failure)) = ended else { panic!("it was recorded") };
         (engine.take_counts().1, failure)

@@ -119,7 +119,7 @@ impl Scene {
 
     /// The tasks, under a token of the lease `held`.
     pub fn tasks(&self, token: u64) -> Table<Task> {
-        self.store.table("Tasks").fenced_by(&self.leasing.app.leases.token("held", token))
+        self.store.table("Tasks").fenced_by(&self.leasing.app.leases.token("held", token).expect("a token"))
     }
 
     pub fn parcels(&self) -> Table<Parcel> {

@@ -117,7 +117,7 @@ async fn ensure(
     let ensured = match lease {
         None => create(app, &id, &child, call).await?,
         Some(lease) => {
-            let token = app.leases.token(lease.key.as_str(), lease.token);
+            let token = app.leases.token(lease.key.as_str(), lease.token).map_err(Failure::from)?;
             create_under(app, &token, &id, &child, call).await?
         }
     };

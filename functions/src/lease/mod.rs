@@ -10,7 +10,7 @@ use crate::operation::{COUNT, Conditions, ID, Operation, RETRY_AFTER, Schema, TI
 use axum::Router;
 use fencepost::http::{Id, IfMatch, Problem, Request, Response};
 use fencepost::lease::{Acquired, Lease, LeaseHeld, LeaseLost, LeaseVersion, Leases, NotHeldAt};
-use fencepost::{Call, Error, IdempotencyError, Source, Store, Timestamp};
+use fencepost::{Call, Error, Failure, IdempotencyError, Source, Store, Timestamp};
 use requests::{ACQUISITION, RENEWAL, parse_acquire, parse_release, parse_renewal};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -162,7 +162,7 @@ pub async fn renew_lease(app: &App, request: &Request, call: &Call) -> Result<Re
     let if_match = request.if_match()?;
     let (token, terms) = parse_renewal(request)?;
     let at = renewals(app, key, if_match, token, call).await?;
-    let token = app.leases.token(key.as_str(), token);
+    let token = app.leases.token(key.as_str(), token).map_err(Failure::from)?;
     let lease = app.leases.in_call(call).renew_at(&token, at, terms).await.map_err(problem)?;
     Ok(Response::ok(lease.at(), &lease_to_json(key, &lease)))
 }
@@ -174,7 +174,8 @@ pub async fn release_lease(app: &App, request: &Request, call: &Call) -> Result<
     let if_match = request.if_match()?;
     let token = parse_release(request)?;
     let at = renewals(app, key, if_match, token, call).await?;
-    app.leases.in_call(call).release_at(&app.leases.token(key.as_str(), token), at).await.map_err(problem)?;
+    let token = app.leases.token(key.as_str(), token).map_err(Failure::from)?;
+    app.leases.in_call(call).release_at(&token, at).await.map_err(problem)?;
     Ok(Response::no_content("released"))
 }
 

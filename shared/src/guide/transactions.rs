@@ -17,7 +17,7 @@
 //!     let accounts: Table<Account> = store.table("Accounts");
 //!     let mut reads = Reads::new();
 //!     let (payer, payee) = (reads.item("payer", &accounts, "a-1"), reads.item("payee", &accounts, "a-2"));
-//!     let claim = IdempotencyClaim::new(&["transfer", message], &[&amount.to_string()]);
+//!     let claim = IdempotencyClaim::new(&["transfer", message], &[&amount.to_string()])?;
 //!     let requests = store.idempotency("Requests"); // a table for the answers
 //!     let moved = requests.change(&claim, reads, |attempt| {
 //!         let from = attempt.get(payer)?.ok_or(Error::Refused("nobody pays"))?;

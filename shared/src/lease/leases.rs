@@ -16,9 +16,9 @@ use crate::table::Key;
 use crate::table::handle::invalid;
 use crate::timestamp::Timestamp;
 use fencepost_core::condition::{self, LeaseTimes};
-use fencepost_core::epoch_seconds;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::lease::{self, AfterAcquire, StoredLease, judge_acquire};
+use fencepost_core::{InvalidValue, epoch_seconds};
 use fencepost_core::{epoch_millis, millis};
 use std::fmt;
 use std::time::{Duration, SystemTime};
@@ -54,7 +54,7 @@ use std::time::{Duration, SystemTime};
 /// assert!(leases.free_in(held.until) > Duration::from_secs(50));
 ///
 /// // Another process of the holder knows the number of the token.
-/// let token = leases.token("job", lease.token().number());
+/// let token = leases.token("job", lease.token().number())?;
 /// leases.renew_at(&token, None, terms).await?;
 /// let stored = leases.get("job").await?.expect("it is held");
 /// assert!(stored.renewals == 2 && leases.remaining(&stored) > Duration::from_secs(50));
@@ -63,7 +63,7 @@ use std::time::{Duration, SystemTime};
 /// assert!(leases.stored("job").await?.is_some()); // the row remembers the token
 ///
 /// // A request that may come again gets the same lease again.
-/// let claim = IdempotencyClaim::new(&["job", "request-7"], &[]);
+/// let claim = IdempotencyClaim::new(&["job", "request-7"], &[])?;
 /// let first = leases.acquire_once("job", "host-2", terms, &claim).await?;
 /// let again = leases.acquire_once("job", "host-2", terms, &claim).await?;
 /// assert!(matches!((first, again), (Acquired::New(_), Acquired::Replayed(_))));
@@ -142,10 +142,23 @@ impl Leases {
         self.clock_skew
     }
 
-    /// Makes the token of a lease acquired by another process, from the number stated by its holder. Checks nothing:
-    /// the table decides whether the lease is held under it.
-    #[must_use]
-    pub fn token(&self, key: &str, number: u64) -> FencingToken {
+    /// Makes the token of a lease acquired by another process, from the number stated by its holder. Sends nothing.
+    ///
+    /// The table of leases decides whether the lease is held under it. [`Table::fenced_by`](crate::Table::fenced_by) does
+    /// not ask that table. So never fence an item by a number from somebody who may state a higher one than the table
+    /// has given out: the item would refuse every real holder.
+    ///
+    /// # Errors
+    /// [`InvalidValue`]: the number is none of [`FencingToken::NUMBERS`].
+    pub fn token(&self, key: &str, number: u64) -> Result<FencingToken, InvalidValue> {
+        if i64::try_from(number).is_ok_and(|number| FencingToken::NUMBERS.contains(&number)) {
+            Ok(self.token_of(key, number))
+        } else {
+            Err(InvalidValue::OutOfRange("the number of a token is 1 to 2^53 - 1: name the one of an acquire".into()))
+        }
+    }
+
+    fn token_of(&self, key: &str, number: u64) -> FencingToken {
         FencingToken { table: self.name.clone(), key_name: self.key_name, key: key.to_owned(), token: number }
     }
 
@@ -261,7 +274,7 @@ impl Leases {
 
     pub(super) fn lease(&self, key: &str, stored: StoredLease, until: DualClockDeadline) -> Lease {
         Lease {
-            token: self.token(key, stored.token),
+            token: self.token_of(key, stored.token),
             holder: stored.holder.unwrap_or_default(),
             renewals: stored.renewals,
             expires_at: stored.expires_at,

@@ -2,7 +2,7 @@
 
 use fencepost_core::ItemVersion;
 use fencepost_core::condition::Condition as RawCondition;
-use fencepost_core::edit::RawEdit;
+use fencepost_core::edit::{MAX_CONDITIONS, MAX_LEVELS, RawEdit};
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Not;
@@ -158,6 +158,15 @@ impl<T> Condition<T> {
         Self::joined(conditions, RawCondition::Any)
     }
 
+    /// A condition that is made of others. A deeper one than an edit takes is dropped, because each level takes room on the
+    /// stack.
+    fn made(raw: RawCondition) -> Self {
+        if raw.levels() > MAX_LEVELS {
+            return Self::invalid(format!("a condition has at most {MAX_LEVELS} levels"));
+        }
+        Self::new(raw)
+    }
+
     /// Joins conditions. One that is joined in the same way already gives its parts, so that a long chain has one level.
     fn joined(conditions: impl IntoIterator<Item = Condition<T>>, join: fn(Vec<RawCondition>) -> RawCondition) -> Self {
         let is_all = matches!(join(Vec::new()), RawCondition::All(_));
@@ -170,7 +179,10 @@ impl<T> Condition<T> {
                 Err(reason) => return Self::invalid(reason),
             }
         }
-        Self::new(join(all))
+        if all.len() > MAX_CONDITIONS {
+            return Self::invalid(format!("an edit has at most {MAX_CONDITIONS} conditions"));
+        }
+        Self::made(join(all))
     }
 }
 
@@ -179,7 +191,7 @@ impl<T> Not for Condition<T> {
 
     /// The condition does not hold.
     fn not(self) -> Self {
-        Condition { raw: self.raw.map(|condition| RawCondition::Not(Box::new(condition))), of: PhantomData }
+        self.raw.map_or_else(Self::invalid, |condition| Self::made(RawCondition::Not(Box::new(condition))))
     }
 }
 

@@ -5,7 +5,7 @@
 //! operation is one decision, which [`Attempt::decided`] makes until the change has an outcome.
 
 use super::commit::Told;
-use super::handle::Table;
+use super::handle::{Table, invalid};
 use super::key::Key;
 use super::record::Record;
 use crate::driver::attempt::{Attempt, Done, Next};
@@ -56,14 +56,11 @@ impl<T: Record> Table<T> {
     }
 
     /// Creates the item if the key is free. Sends one write, or two if the key holds the tombstone of a deleted item. The
-    /// value is cloned into the answer, so its type is `Clone`.
+    /// answer has the value as a read will show it.
     ///
     /// # Errors
     /// [`Error::Refused`] with [`Exists`]: the key is taken; the reason holds the item. [`Error::Failed`]: see [`Failure`].
-    pub async fn create(&self, key: impl Into<Key>, value: &T) -> Result<Versioned<T>, Error<Exists<T>>>
-    where
-        T: Clone,
-    {
+    pub async fn create(&self, key: impl Into<Key>, value: &T) -> Result<Versioned<T>, Error<Exists<T>>> {
         let call = &self.call();
         let mut attempt = self.change("create", key, call)?;
         attempt.rows[0].is_read_first = false;
@@ -71,26 +68,22 @@ impl<T: Record> Table<T> {
             let current = self.row(attempt).and_then(|row| row.map(Self::decode).transpose());
             let row = match current.map(Option::flatten) {
                 Ok(None) => attempt.rows[0].known.row(),
-                Ok(Some(current)) => return Ok(Next::Answer(Error::Refused(Exists(Box::new(current))))),
+                Ok(Some(current)) => return Ok(Next::Answer(Err(Error::Refused(Exists(Box::new(current)))))),
                 // The key is taken, as with `Exists`.
                 Err(failure) => {
-                    return Ok(Next::Answer(Error::Failed(failure.at(|| attempt.place()))));
+                    return Ok(Next::Answer(Err(Error::Failed(failure.at(|| attempt.place())))));
                 }
             };
             let item = Self::encode(value)?;
+            let read_back = T::decode(&item).map_err(|source| invalid(source.to_string()))?;
             let write = match row {
                 None => Write::Create(item),
                 Some(tombstone) => Write::Revive(tombstone, item),
             };
-            Ok(Next::Send(self.raw.alone(attempt, write)?, ()))
+            Ok(Next::Send(self.raw.alone(attempt, write)?, read_back))
         });
-        match done.await? {
-            Done::Answered(error) => Err(error),
-            Done::Applied(applied) => {
-                let ((), at) = self.committed(&attempt, applied)?;
-                Ok(Versioned { value: value.clone(), at })
-            }
-        }
+        let done = done.await?;
+        self.told(&attempt, done)
     }
 
     /// Changes the item by a decision. After each conflict, decides again on the current item. Sends one read, then one

@@ -78,8 +78,9 @@ impl Attempt {
         item.row_of(self.reads)
     }
 
-    /// The item as it was observed. `None` if the key has no row or a tombstone, or if the item is not
-    /// [known](Attempt::knows) yet.
+    /// The item as it was observed. `None` if the key has no row or a tombstone. An item that is not
+    /// [known](Attempt::knows) yet is `None` too. If the decision then ends without a step for it, the item is
+    /// read, and the decision is made again.
     ///
     /// # Errors
     /// [`FailureKind::CorruptItem`]: the stored item does not decode. Repair the row. [`FailureKind::InvalidTransaction`]: the

@@ -19,8 +19,8 @@ pub fn play(input: &[u8]) {
         check_stored(text);
     }
     let mut drawn = Input::new(input);
-    let claim = IdempotencyClaim::new(&["caller", "route", "key"], &["payload"]);
-    let other = IdempotencyClaim::new(&["caller", "route", "key"], &["another"]);
+    let claim = IdempotencyClaim::new(&["caller", "route", "key"], &["payload"]).expect("a scope");
+    let other = IdempotencyClaim::new(&["caller", "route", "key"], &["another"]).expect("a scope");
     let later = UNIX_EPOCH + Duration::from_secs(drawn.number() >> 12);
     if let Ok(answer) = serde_json::from_value::<Response>(Value::String(drawn.text())) {
         let row = record_of_answer(&claim, &answer, now()).expect("a record");

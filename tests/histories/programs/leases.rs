@@ -113,7 +113,7 @@ impl Player {
             }
             (LeaseOp::AcquireOnce, _) => {
                 plays("Leases::acquire_once");
-                let claim = IdempotencyClaim::new(&["lease", key], &[&holder]);
+                let claim = IdempotencyClaim::new(&["lease", key], &[&holder]).expect("a scope");
                 match leases.acquire_once(key, &holder, terms, &claim).await {
                     Ok(Acquired::New(lease) | Acquired::Replayed(lease)) => Ok(lease),
                     Err(IdempotencyError::Failed(failure)) => Err(failure.into()),

@@ -170,7 +170,7 @@ impl Player {
         ] {
             noted.own.plays(name);
         }
-        let claim = IdempotencyClaim::new(&["play", &self.client.scene.name], &["payload"]);
+        let claim = IdempotencyClaim::new(&["play", &self.client.scene.name], &["payload"]).expect("a scope");
         let records = self.store.idempotency::<Receipt>(RECORDS).with_key_name(KEY_NAME).in_call(call);
         let receipt = |attempt: &mut Attempt| {
             let (id, _) = Self::decide(of, &items, lease, attempt, noted)?;

@@ -62,6 +62,19 @@ pub enum Condition {
     Any(Vec<Condition>),
 }
 
+impl Condition {
+    /// The number of levels: one more than that of the deepest part.
+    pub fn levels(&self) -> usize {
+        match self {
+            Condition::At(..) => 1,
+            Condition::Not(part) => 1 + part.levels(),
+            Condition::All(parts) | Condition::Any(parts) => {
+                1 + parts.iter().map(Condition::levels).max().unwrap_or_default()
+            }
+        }
+    }
+}
+
 /// A demand on the value at a path. A missing value meets only [`Demanded::Missing`].
 #[derive(Clone, PartialEq, Debug)]
 pub enum Demanded {

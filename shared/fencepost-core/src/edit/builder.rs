@@ -11,8 +11,8 @@ use std::ops::RangeInclusive;
 
 /// The most single conditions of an edit, and the most levels of a condition that is made of others. `DynamoDB` takes
 /// at most 300 operators and functions in an expression.
-pub(super) const MAX_CONDITIONS: usize = 100;
-const MAX_LEVELS: usize = 8;
+pub const MAX_CONDITIONS: usize = 100;
+pub const MAX_LEVELS: usize = 8;
 
 /// A change that depends on the old item only through conditions.
 ///

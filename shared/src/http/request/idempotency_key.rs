@@ -61,7 +61,9 @@ impl Request {
         let payload = serde_json::to_string(payload).map_err(|_| Problem::internal("a payload is not JSON"))?;
         let parameters = self.path_parameters.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()]);
         let says: Vec<&str> = [self.route.as_str()].into_iter().chain(parameters).chain([payload.as_str()]).collect();
-        Ok(Some(IdempotencyClaim::new(&[caller, &self.route, key], &says)))
+        IdempotencyClaim::new(&[caller, &self.route, key], &says)
+            .map(Some)
+            .map_err(|error| Problem::internal(error.to_string()))
     }
 
     /// Refuses an idempotency key on a route that does not honour keys. A client that sends a key relies on it.
