@@ -14,15 +14,14 @@
 //! transaction changes several kinds together, a query lists one kind, and another one lists all.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
     ScalarAttributeType,
 };
-use aws_sdk_dynamodb::{Client, Config};
 use fencepost::{Error, Index, Key, Reads, Record, Sort, Source, Store, Table};
+use fencepost_test::Engine;
 use serde::{Deserialize, Serialize};
-use tokio::net::TcpListener;
 
 const TABLE: &str = "Shop";
 
@@ -174,7 +173,7 @@ impl Shop {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    let client = local_dynamodb().await?;
+    let client = Engine::embedded(&[]).client(); // of a `DynamoDB` in this process
     create_table(&client).await?;
     let shop = Shop::new(&Store::new(&client));
     for (number, name) in [(7, "Ann"), (8, "Bob")] {
@@ -213,27 +212,12 @@ async fn create_table(client: &Client) -> Result<(), Source> {
     Ok(())
 }
 
-/// A `DynamoDB` in this process.
-async fn local_dynamodb() -> Result<Client, Source> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(dynoxide::server::serve_on(listener, dynoxide::Database::memory()?));
-    let config = Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("eu-west-1"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "example"))
-        .endpoint_url(format!("http://{address}"))
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build();
-    Ok(Client::from_conf(config))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     async fn shop() -> Shop {
-        let client = local_dynamodb().await.expect("an engine");
+        let client = Engine::embedded(&[]).client();
         create_table(&client).await.expect("a table");
         let shop = Shop::new(&Store::new(&client));
         for number in [7, 77] {
