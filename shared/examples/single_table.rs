@@ -254,17 +254,6 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_order_and_its_customer_change_together_or_not_at_all() {
-        let shop = shop().await;
-        shop.place(7, "2026-03-09", 1, 5).await.expect("placed");
-        shop.place(7, "2026-03-09", 1, 5).await.expect("it is there");
-        shop.place(8, "2026-03-09", 1, 5).await.expect_err("there is no such customer");
-        let customer = shop.customers.get(&customer_key(7)).await.expect("an answer").expect("a customer");
-        assert_eq!(customer.value.open_orders, 1);
-        assert!(shop.everything(8).await.expect("items").is_empty());
-    }
-
-    #[tokio::test]
     async fn an_order_that_is_closed_or_deleted_leaves_the_index_of_open_ones() {
         let shop = shop().await;
         for (customer, day, number) in [(7, "2026-03-09", 1), (77, "2026-03-07", 2), (7, "2026-03-08", 3)] {
