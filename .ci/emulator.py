@@ -1,14 +1,10 @@
-"""AWS on this machine: ministack, and the rewrite of template.yaml for its gaps.
-
-`check_gaps` tries each gap on a small stack. A gap that is gone fails the check: take its rewrite out.
-"""
+"""AWS on this machine: ministack, and the rewrite of template.yaml for its gaps."""
 
 import contextlib
 import hashlib
 import json
 import logging
 import os
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -127,53 +123,12 @@ def template():
     return yaml_parse((BUILT / "template.yaml").read_text())
 
 
-def deployed(stack, resources, **parameters):
+def deployed(stack, resources):
     """Whether these resources can be created."""
     client = boto3.client("cloudformation")
     try:
-        declared = {name: {"Type": "Number"} for name in parameters}
-        client.create_stack(StackName=stack, TemplateBody=json.dumps({"Parameters": declared, "Resources": resources}),
-                            Parameters=[{"ParameterKey": name, "ParameterValue": value} for name, value in parameters.items()])
+        client.create_stack(StackName=stack, TemplateBody=json.dumps({"Resources": resources}))
         client.get_waiter("stack_create_complete").wait(StackName=stack, WaiterConfig={"Delay": 1, "MaxAttempts": 20})
     except (ClientError, WaiterError):
         return False
     return True
-
-
-def check_gaps():
-    """Ends with a sentence if the emulator has learned something for which a rewrite stands."""
-    application = {"Type": "AWS::CodeDeploy::Application", "Properties": {"ComputePlatform": "Lambda"}}
-    learned = [without_code_deploy] if deployed("code-deploy", {"One": application}) else []
-    alarm = {"Type": "AWS::CloudWatch::Alarm", "Properties": {
-        "EvaluationPeriods": 1, "Threshold": 0, "ComparisonOperator": "GreaterThanThreshold", "Metrics": [
-            {"Id": "sum", "Expression": "FILL(one, 0)"},
-            {"Id": "one", "ReturnData": False, "MetricStat": {"Period": 60, "Stat": "Sum", "Metric": {
-                "Namespace": "N", "MetricName": "one"}}}]}}
-    if deployed("metric-math", {"One": alarm}):
-        learned.append(without_metric_math)
-    integration = {"type": "aws_proxy", "httpMethod": "POST", "payloadFormatVersion": "2.0",
-                   "uri": f"arn:aws:lambda:{REGION}:000000000000:function:none"}
-    paths = {"/one": {"get": {"x-amazon-apigateway-integration": integration, "responses": {}}}}
-    api = {"Type": "AWS::ApiGatewayV2::Api", "Properties": {"Name": "probe", "ProtocolType": "HTTP", "Body": {
-        "openapi": "3.0.1", "info": {"title": "probe", "version": "1"}, "paths": paths}}}
-    deployed("body", {"One": api})
-    gateway = boto3.client("apigatewayv2")
-    apis = [one["ApiId"] for one in gateway.get_apis()["Items"] if one["Name"] == "probe"]
-    if any(gateway.get_routes(ApiId=one)["Items"] for one in apis):
-        learned.append(with_routes)
-    function = {"Type": "AWS::Lambda::Function", "Properties": {
-        "Runtime": "python3.12", "Handler": "index.f", "Role": "arn:aws:iam::000000000000:role/none", "Code": {"ZipFile": "f = 1"}}}
-    mapping = {"Type": "AWS::Lambda::EventSourceMapping", "Properties": {
-        "EventSourceArn": {"Fn::GetAtt": ["Queue", "Arn"]}, "FunctionName": {"Ref": "Function"},
-        "ScalingConfig": {"MaximumConcurrency": {"Ref": "Most"}}}}
-    deployed("reference", {"Queue": {"Type": "AWS::SQS::Queue"}, "Function": function, "Mapping": mapping}, Most="5")
-    client, answers = boto3.client("lambda"), []
-    client.meta.events.register("before-parse", lambda response_dict, **_: answers.append(response_dict["body"]))
-    client.list_event_source_mappings()
-    if re.search(rb'"MaximumConcurrency": *5', answers[0]):  # boto3 makes a number of the text
-        learned.append(with_concurrency)
-    for stack in ("code-deploy", "metric-math", "body", "reference"):
-        boto3.client("cloudformation").delete_stack(StackName=stack)
-    if learned:
-        names = ", ".join(one.__name__ for one in learned)
-        raise SystemExit(f"ministack has learned what {names} in .ci/emulator.py is for: take it out")

@@ -33,17 +33,6 @@ class Program:
     def is_at_work(self):
         return self.process.poll() is None
 
-    def line(self):
-        """The next line that it says, as JSON."""
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit(f"{self.name} ended with {self.process.wait(PATIENCE)} and said nothing")
-        return json.loads(line)
-
-    def tell(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
     def results(self):
         """Ends its input, waits for its end, and gives all lines that it says."""
         try:

@@ -86,12 +86,7 @@ mod tests {
         let https = "--endpoint https://dynamodb.eu-west-1.amazonaws.com";
         let without_tls: &[_] = if cfg!(feature = "tls") { &[] } else { &[(https, "--features tls")] };
         for (line, word) in [
-            ("--prot 1", "--prot"),
-            ("watch", "watch"),
-            ("--port", "port"),
             ("--port 0", "port"),
-            ("--port 65536", "port"),
-            ("--dynamodb-port x", "port"),
             ("--endpoint db:8000", "--endpoint"),
             ("--endpoint http://", "--endpoint"),
             ("--endpoint http://db --data there", "--data"),

@@ -29,32 +29,3 @@ async fn answer(wire: &Wire, parts: Parts, body: Bytes) -> Response {
     let answer = wire.call(request.expect("an HTTP request")).await.expect("no request is lost");
     answer.try_into_http1x().expect("an HTTP response").map(Body::new)
 }
-
-#[cfg(test)]
-#[allow(clippy::disallowed_methods, reason = "tests ask the engine behind the crate's back")]
-mod tests {
-    use crate::{args::Engine, dynamodb::DynamoDb, tables, template::Template};
-    use aws_sdk_dynamodb::{error::ProvideErrorMetadata as _, types::AttributeValue::S};
-    use tokio::net::TcpListener;
-
-    #[tokio::test]
-    async fn an_item_is_throttled_beyond_its_units_and_another_one_is_not() {
-        let free = TcpListener::bind("127.0.0.1:0").await.expect("a port").local_addr().expect("its address").port();
-        let engine = Engine { port: free, item_write_units: Some(1), ..Engine::default() };
-        let dynamodb = DynamoDb::start(&engine).await.expect("an engine");
-        let template = Template::load(crate::workspace()).expect("template.yaml");
-        tables::create(&dynamodb, &template.tables).await.expect("tables");
-        let client = dynamodb.client_of_functions();
-        let put = async |id: &str| {
-            let sent = client.put_item().table_name("Products").item("productId", S(id.to_owned())).send().await;
-            sent.map_err(|error| error.code().unwrap_or_default().to_owned()).map(|_| ())
-        };
-        let mut answers = Vec::new();
-        while answers.len() < 100 && answers.last() != Some(&Err("ThrottlingException".to_owned())) {
-            answers.push(put("hot").await); // the first ones use up the second's unit
-        }
-        assert_eq!(answers.pop(), Some(Err("ThrottlingException".to_owned())));
-        assert!(!answers.is_empty() && answers.iter().all(Result::is_ok), "{answers:?}");
-        assert_eq!(put("cold").await, Ok(()));
-    }
-}

@@ -14,15 +14,14 @@
 //! transaction changes several kinds together, a query lists one kind, and another one lists all.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
+use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
     ScalarAttributeType,
 };
-use aws_sdk_dynamodb::{Client, Config};
 use fencepost::{Error, Index, Key, Reads, Record, Sort, Source, Store, Table};
+use fencepost_test::Engine;
 use serde::{Deserialize, Serialize};
-use tokio::net::TcpListener;
 
 const TABLE: &str = "Shop";
 
@@ -174,7 +173,7 @@ impl Shop {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    let client = local_dynamodb().await?;
+    let client = Engine::embedded(&[]).client(); // of a `DynamoDB` in this process
     create_table(&client).await?;
     let shop = Shop::new(&Store::new(&client));
     for (number, name) in [(7, "Ann"), (8, "Bob")] {
@@ -213,27 +212,12 @@ async fn create_table(client: &Client) -> Result<(), Source> {
     Ok(())
 }
 
-/// A `DynamoDB` in this process.
-async fn local_dynamodb() -> Result<Client, Source> {
-    let listener = TcpListener::bind("127.0.0.1:0").await?;
-    let address = listener.local_addr()?;
-    tokio::spawn(dynoxide::server::serve_on(listener, dynoxide::Database::memory()?));
-    let config = Config::builder()
-        .behavior_version(BehaviorVersion::latest())
-        .region(Region::new("eu-west-1"))
-        .credentials_provider(Credentials::new("local", "local", None, None, "example"))
-        .endpoint_url(format!("http://{address}"))
-        .http_client(aws_smithy_http_client::Builder::new().build_http())
-        .build();
-    Ok(Client::from_conf(config))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     async fn shop() -> Shop {
-        let client = local_dynamodb().await.expect("an engine");
+        let client = Engine::embedded(&[]).client();
         create_table(&client).await.expect("a table");
         let shop = Shop::new(&Store::new(&client));
         for number in [7, 77] {
@@ -267,17 +251,6 @@ mod tests {
         let order = Order { total: 5, open_since: Some("2026-03-09".to_owned()), state: Some(State::Open) };
         let expected = [Anything::Customer(customer), Anything::Note(note), Anything::Order(order)];
         assert_eq!(shop.everything(7).await.expect("items"), expected);
-    }
-
-    #[tokio::test]
-    async fn an_order_and_its_customer_change_together_or_not_at_all() {
-        let shop = shop().await;
-        shop.place(7, "2026-03-09", 1, 5).await.expect("placed");
-        shop.place(7, "2026-03-09", 1, 5).await.expect("it is there");
-        shop.place(8, "2026-03-09", 1, 5).await.expect_err("there is no such customer");
-        let customer = shop.customers.get(&customer_key(7)).await.expect("an answer").expect("a customer");
-        assert_eq!(customer.value.open_orders, 1);
-        assert!(shop.everything(8).await.expect("items").is_empty());
     }
 
     #[tokio::test]

@@ -26,7 +26,6 @@ pub struct Shelf {
 
 pub const STOCK: Field<Shelf, i64> = Field::of("stock");
 const STATUS: Field<Shelf, String> = Field::of("status");
-const COUNTS: Field<Shelf, BTreeMap<String, i64>> = Field::of("counts");
 /// The same attribute, declared as one that takes any decimal.
 const DECIMAL: Field<Shelf, f64> = Field::of("stock");
 
@@ -91,13 +90,6 @@ async fn a_cold_add_costs_a_read_and_a_write_and_a_warm_one_a_write() {
     assert_eq!(row(&engine)["_version"]["N"], "4");
 }
 
-#[tokio::test]
-async fn an_add_at_a_state_that_the_caller_has_seen_needs_no_read() {
-    let (engine, key, at) = with_shelf().await;
-    table(&engine).edit(&key, &stock(1).seen(at)).await.expect("within the bounds");
-    assert_eq!((stock_of(&engine), engine.take_counts()), (51, (0, 1)));
-}
-
 fn is_out_of_range(refused: &NotEdited<Shelf>, shelf: &Shelf) -> bool {
     refused.reason == NotEditedReason::OutOfRange && refused.item.value == *shelf && refused.clause.is_some()
 }
@@ -130,24 +122,6 @@ async fn a_band_that_was_guessed_wrong_costs_one_more_write() {
     for (by, counts) in [(1, (1, 1)), (1, (0, 1)), (50, (0, 1)), (-50, (0, 1))] {
         remembering.edit(&key, &stock(by)).await.expect("within the bounds");
         assert_eq!(engine.take_counts(), counts, "what is remembered tells the band: {by}");
-    }
-}
-
-#[tokio::test]
-async fn several_numbers_change_together_or_not_at_all_also_inside_a_map() {
-    let (engine, key, _) = with_shelf().await;
-    let sell = |count: i64, most: i64| stock(-count).and(COUNTS.member("sold").expect("a name").add(count, 0..=most));
-    let table = table(&engine);
-    let sold =
-        table.edit(&key, &sell(3, 10)).await.expect("within the bounds").item.expect("it decodes").expect("an item");
-    assert_eq!((sold.value.stock, sold.value.counts["sold"]), (47, 3));
-    let refused = table.edit(&key, &sell(8, 10)).await.expect_err("out of bounds");
-    assert!(matches!(refused, UpdateError::Refused(refused) if is_out_of_range(&refused, &sold.value)));
-    let number: Field<Shelf, i64> = Field::of("status");
-    for add in [COUNTS.member("lost").expect("a name").add(1, ..), number.add(1, ..)] {
-        let refused = table.edit(&key, &add).await.expect_err("no such number");
-        let UpdateError::Refused(refused) = refused else { panic!("{refused:?}") };
-        assert_eq!(refused.reason, NotEditedReason::NotANumber);
     }
 }
 

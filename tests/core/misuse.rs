@@ -4,8 +4,7 @@
 use crate::harness::engine::Engine;
 use fencepost::field::{Field, Optional};
 use fencepost::{
-    Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, NotEditedReason, Reads, Record, Store, Table,
-    UpdateError,
+    Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, Reads, Record, Store, Table, UpdateError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -17,9 +16,7 @@ const TABLE: &str = "Accounts";
 #[record(key = "accountId")]
 struct Account {
     balance: u64,
-    level: i8,
     note: Option<String>,
-    owners: Vec<String>,
     rates: BTreeMap<String, f64>,
 }
 
@@ -114,22 +111,10 @@ async fn a_value_that_would_be_read_as_another_one_is_refused_and_a_missing_attr
     assert_eq!(item, Odd { items: 0, level: 12, large: u64::MAX - 1, ..odd });
 }
 
-fn account() -> Account {
-    let rates = BTreeMap::from([("day".to_owned(), 0.5)]);
-    Account { balance: 5, level: 100, note: None, owners: vec!["Ada".to_owned()], rates }
-}
-
-async fn with_account() -> (Engine, Table<Account>) {
-    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
-    let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    table.create("a-1", &account()).await.expect("a free key");
-    engine.take_log();
-    (engine, table)
-}
-
 #[tokio::test]
 async fn an_edit_that_cannot_be_right_is_refused_by_its_attribute_before_anything_is_sent() {
-    let (engine, table) = with_account().await;
+    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
+    let table: Table<Account> = Store::new(&engine.client()).table(TABLE);
     let fields = Account::FIELDS;
     let day = fields.rates.member("day").expect("a name");
     let unknown: Field<Account, u64, Optional> = Field::of("ballance");
@@ -169,56 +154,6 @@ async fn an_edit_that_cannot_be_right_is_refused_by_its_attribute_before_anythin
 }
 
 #[tokio::test]
-async fn a_refused_edit_names_the_clause_and_what_the_item_has_and_keeps_the_item() {
-    let (_, table) = with_account().await;
-    let fields = Account::FIELDS;
-    for (edit, reason, clause) in [
-        (fields.balance.add(-6, ..), NotEditedReason::OutOfRange, "the item has balance = 5"),
-        (fields.level.add(28, ..), NotEditedReason::OutOfRange, "the item has level = 100"),
-        (fields.rates.member("week").expect("a name").add(number("1"), ..), NotEditedReason::NotANumber, "nothing"),
-        (fields.balance.set(1).only_if(fields.note.is_some()), NotEditedReason::NotAsDemanded, "note = null"),
-        (fields.balance.set(5).only_if_changed(), NotEditedReason::Unchanged, "balance = 5"),
-        (fields.balance.raise_to(5).only_if_changed(), NotEditedReason::Unchanged, "balance = 5"),
-    ] {
-        let refused = table.edit("a-1", &edit).await.expect_err(clause);
-        let UpdateError::Refused(refused) = refused else { panic!("{refused:?}") };
-        let said = refused.to_string();
-        assert_eq!((refused.reason, refused.item.value), (reason, account()), "{edit:?}");
-        assert!(said.starts_with("nothing was changed") && said.contains(clause), "{said}");
-    }
-}
-
-fn number(text: &str) -> fencepost::Number {
-    fencepost::Number::parse(text).expect("a number")
-}
-
-#[tokio::test]
-async fn none_is_none_in_both_of_its_forms_and_a_guess_that_was_wrong_is_made_again() {
-    let (engine, table) = with_account().await;
-    let fields = Account::FIELDS;
-    let note = |text: &str| text.to_owned();
-    let stored = |name: &str| engine.row(TABLE, "accountId", "a-1")[name].clone();
-    assert_eq!(stored("note"), json!({"NULL": true}), "serde stores None so");
-    for (edit, name, expected) in [
-        (fields.note.set_if_none(note("first")), "note", json!({"S": "first"})),
-        (fields.note.set_if_none(note("second")), "note", json!({"S": "first"})),
-        (fields.note.remove().only_if(fields.note.is(note("first"))), "note", json!(null)),
-        (fields.note.set(note("third")).only_if(fields.note.is_none()), "note", json!({"S": "third"})),
-        (fields.balance.raise_to(9), "balance", json!({"N": "9"})),
-        (fields.balance.raise_to(7), "balance", json!({"N": "9"})),
-        (fields.owners.append([note("Eve")]), "owners", json!({"L": [{"S": "Ada"}, {"S": "Eve"}]})),
-    ] {
-        table.edit("a-1", &edit).await.expect("an account");
-        assert_eq!(stored(name), expected, "{edit:?}");
-        // A client that has never seen the item guesses, and is right in the end.
-        let unseen: Table<Account> = Store::new(&engine.client()).table(TABLE);
-        let at = table.get("a-1").await.expect("read").expect("an account").at;
-        unseen.edit("a-1", &fields.balance.raise_to(1).seen(at)).await.expect("an account");
-    }
-    assert_eq!(stored("balance"), json!({"N": "9"}));
-}
-
-#[tokio::test]
 async fn a_failure_names_its_operation_its_table_and_its_key() {
     let engine = Engine::with_tables(&[]);
     let table: Table<Account> = Store::new(&engine.client()).table("Acounts");
@@ -234,7 +169,7 @@ async fn what_a_decision_takes_for_absent_is_absent() {
     let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
     let store = Store::new(&engine.client());
     let accounts: Table<Account> = store.table(TABLE);
-    let account = |balance| Account { balance, level: 0, note: None, owners: Vec::new(), rates: BTreeMap::default() };
+    let account = |balance| Account { balance, note: None, rates: BTreeMap::default() };
     for (is_blocked, reads_of_the_block) in [(false, 1), (true, 1)] {
         let (block, opened) = (format!("block {is_blocked}"), format!("opened {is_blocked}"));
         if is_blocked {

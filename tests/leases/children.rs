@@ -1,24 +1,11 @@
-//! Every answer of `ensure-child`, and the requests that it costs, as the engine counts them. Two live leaders who are both
-//! asked for the child of one parent make one, under every fault.
+//! Every answer of `ensure-child`, and the requests that it costs, as the engine counts them.
 
 use super::world::{World, acquire, ensure, ensure_under, release, shown_child, token};
 use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
-use crate::harness::engine::Engine;
 use crate::harness::events::Event;
-use crate::harness::faults::{Broken, Freezing, Network, Rates, Wire, network_that_breaks, store_on};
-use crate::harness::functions::{CHILDREN, LEASES};
-use crate::histories::scene::{ALL_HAS_ARRIVED, EPOCH, STORM, rates};
-use fencepost::http::{Body, Problem, Request};
-use fencepost::lease::{Lease, LeaseTerms, Leases};
-use fencepost::{Call, Deadline};
-use functions::ensure_child;
-use functions::ensure_child::App;
+use crate::harness::functions::CHILDREN;
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
-use std::sync::Arc;
-use std::time::{Duration, SystemTime};
-use tokio::time::{Instant, sleep};
 
 fn spec() -> Value {
     json!({"pages": 12, "format": "pdf"})
@@ -195,94 +182,4 @@ async fn a_child_that_comes_in_between_is_answered_without_another_request() {
         assert_eq!((found.shown(200), found.etag()), (theirs.json(), theirs.etag()), "fenced: {fenced}");
         assert_eq!(world.engine.take_counts(), (1, 1));
     }
-}
-
-struct Leader {
-    leases: Leases,
-    app: App,
-}
-
-impl Leader {
-    fn new(network: &Arc<Network>, start: Instant, ahead: u64) -> Self {
-        let ahead = Duration::from_millis(ahead);
-        let store = store_on(network, &Wire::new(network).client(), move || {
-            SystemTime::UNIX_EPOCH + EPOCH + ahead + start.elapsed()
-        });
-        let leases = store.leases(LEASES);
-        Leader { app: App::new(store.table(CHILDREN), leases.clone()), leases }
-    }
-
-    async fn leads(&self, key: &str, holder: &str) -> Lease {
-        let terms = LeaseTerms::new(Duration::from_secs(10)).expect("long enough");
-        loop {
-            if let Ok(lease) = self.leases.acquire_within(key, holder, terms, Duration::from_mins(5)).await {
-                return lease;
-            }
-        }
-    }
-
-    /// Asks until there is an answer. Returns its status.
-    async fn ensures(&self, network: &Network, parent: &str, lease: &Lease) -> u16 {
-        let lease = json!({"key": lease.key(), "token": lease.token().number()});
-        let body = json!({"parentUid": "uid-1", "spec": {"pages": 12}, "lease": lease});
-        let request = Request {
-            path_parameters: [("parentId".to_owned(), parent.to_owned())].into(),
-            body: Body { text: body.to_string(), is_base64: false },
-            ..Request::default()
-        };
-        loop {
-            let call = Call::new(Deadline::within(Duration::from_secs(2)));
-            let answer = ensure_child::ensure_child(&self.app, &request, &call).await;
-            let status = answer.unwrap_or_else(Problem::into_response).status();
-            if status < 500 {
-                return status;
-            }
-            sleep(Duration::from_millis(network.below(200))).await;
-        }
-    }
-}
-
-/// The answers to the replaced leader and to its successor.
-async fn play(engine: &Engine, seed: u64) -> [u16; 2] {
-    let mut rng = fastrand::Rng::with_seed(seed);
-    let rates = rates(&mut rng, 0..=8, Rates { denied: 0, frozen: 10, tokens_forgotten: 0, unprocessed: 0, ..STORM });
-    let ahead = [rng.u64(0..=1000), rng.u64(0..=1000)];
-    let waits = if rng.u32(..4) == 0 { [0, 0] } else { [rng.u64(0..3_000), 1_000] };
-    let network = network_that_breaks(engine, rates, Broken::Nothing, rng);
-    let start = Instant::now();
-    let [first, second] = ahead.map(|ahead| Leader::new(&network, start, ahead));
-    let (parent, key) = (format!("parent-{seed}"), format!("lease-{seed}"));
-    let held = first.leads(&key, "leader-1").await;
-    // The lease is given back as at the end of the work, or ends by itself.
-    let call = Call::new(Deadline::within(Duration::from_secs(2)));
-    drop(first.leases.in_call(&call).release_at(held.token(), None).await);
-    let taken = second.leads(&key, "leader-2").await;
-    let goes_on = |leader, wait, lease| {
-        let (network, parent) = (&network, &parent);
-        Freezing::new(network, async move {
-            sleep(Duration::from_millis(wait)).await;
-            Leader::ensures(leader, network, parent, lease).await
-        })
-    };
-    let (one, other) = tokio::join!(goes_on(&first, waits[0], &held), goes_on(&second, waits[1], &taken));
-    sleep(ALL_HAS_ARRIVED).await;
-    let rows = engine.raw("Scan", &json!({"TableName": CHILDREN}))["Items"].take();
-    let of_parent = |row: &&Value| row["parentId"]["S"] == parent.as_str();
-    let children = rows.as_array().expect("rows").iter().filter(of_parent).count();
-    assert_eq!(children, 1, "seed {seed}: {one} {other}");
-    [one, other]
-}
-
-#[test]
-fn two_leaders_make_one_child_under_a_lease() {
-    let engine = Engine::embedded(&[(LEASES, "leaseKey"), (CHILDREN, "childId")]);
-    let mut outcomes = BTreeMap::<_, usize>::new();
-    for seed in 0..200 {
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().start_paused(true).build();
-        *outcomes.entry(runtime.expect("a runtime").block_on(play(&engine, seed))).or_default() += 1;
-    }
-    // The first no longer leads: it finds the child or is refused. Only the present leader creates.
-    assert!(outcomes.keys().all(|statuses| matches!(statuses, [200 | 409, 200 | 201])), "{outcomes:?}");
-    let came = |status: u16| outcomes.iter().any(|(statuses, times)| statuses[0] == status && *times > 20);
-    assert!(came(200) && came(409), "{outcomes:?}");
 }

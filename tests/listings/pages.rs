@@ -1,17 +1,13 @@
 //! The items, the cost and the end of a page, what an index shows, and many keys in one read.
 
 use super::messages::{
-    Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, Message, RankByNumber, Ranked, TABLE, all,
-    all_numbers, engine, fill, key, message, numbers, place, table,
+    Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, Ranked, TABLE, all, all_numbers,
+    engine, fill, key, message, numbers, place, table,
 };
-use crate::harness::clients::client_whose;
 use crate::harness::engine::Engine;
-use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Deadline, Error, Failure, FailureKind, Key, Sort, Store, Table};
+use fencepost::{Error, Failure, FailureKind, Key, Sort};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
-use std::time::Duration;
-use tokio::time::Instant;
 
 #[tokio::test]
 async fn a_limit_counts_items_and_the_last_page_says_that_it_is_the_last() {
@@ -188,47 +184,6 @@ async fn a_key_that_is_named_twice_is_read_once_and_answered_twice() {
 
 fn keys_in(body: &Value) -> Vec<Value> {
     body["RequestItems"][TABLE]["Keys"].as_array().cloned().unwrap_or_default()
-}
-
-/// A client with answers for every second key only, throttled now and then.
-fn client_that_gets_half(engine: &Engine) -> Client {
-    let batches = std::sync::atomic::AtomicUsize::new(0);
-    client_whose(engine, move |engine, _, operation, body| {
-        if operation != "BatchGetItem" {
-            return engine.answer(operation, body);
-        }
-        if batches.fetch_add(1, std::sync::atomic::Ordering::SeqCst) % 3 == 1 {
-            return crate::harness::clients::error(400, "ProvisionedThroughputExceededException");
-        }
-        let mut body: Value = serde_json::from_slice(body).expect("JSON");
-        let keys = keys_in(&body);
-        let (answered, left) = keys.split_at(keys.len().div_ceil(2));
-        body["RequestItems"][TABLE]["Keys"] = json!(answered);
-        let (status, answer) = engine.answer(operation, body.to_string().as_bytes());
-        let mut answer: Value = serde_json::from_str(&answer).expect("JSON");
-        if !left.is_empty() {
-            body["RequestItems"][TABLE]["Keys"] = json!(left);
-            answer["UnprocessedKeys"] = body["RequestItems"].take();
-        }
-        (status, answer.to_string())
-    })
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_key_that_is_left_out_is_asked_for_again_and_no_item_is_lost_or_doubled() {
-    let engine = engine();
-    fill(&table(&engine), "a", 1..=150).await;
-    let table: Table<Message> = Store::new(&client_that_gets_half(&engine)).table(TABLE);
-    let keys: Vec<_> = (1..=160).map(|number| key("a", number)).collect();
-    let began = Instant::now();
-    let found = table.get_many(&keys).await.expect("an answer");
-    let ranks: Vec<_> = found.iter().map(|item| item.as_ref().map(|item| item.value.rank)).collect();
-    let expected: Vec<_> = (1..=160).map(|number| (number <= 150).then_some(100 - number)).collect();
-    assert_eq!(ranks, expected);
-    assert!(began.elapsed() > Duration::ZERO, "there was a pause before each repeat");
-    let call = Call::new(Deadline::within(Duration::from_millis(60)));
-    let failed = table.in_call(&call).get_many(&keys).await.expect_err("no time for all");
-    assert!(matches!(failed.kind, FailureKind::Unavailable { .. }), "{failed:?}");
 }
 
 #[tokio::test]

@@ -2,7 +2,6 @@
 //!
 //! ```text
 //! mixed_writer increments TABLE SEED ITEMS COUNT LOST   COUNT may be `until-told`: until the input ends
-//! mixed_writer tag TABLE
 //! mixed_writer list TABLE
 //! mixed_writer delete TABLE FROM TO
 //! ```
@@ -19,7 +18,7 @@ use aws_smithy_types::body::SdkBody;
 use fastrand::Rng;
 use fencepost::field::Field;
 use fencepost::lambda::{client_from_env, https_client};
-use fencepost::{Failure, FailureKind, Key, Names, Record, Settings, Source, Store, Table, UpdateError, VersionError};
+use fencepost::{Failure, FailureKind, Key, Names, Record, Settings, Source, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -161,20 +160,6 @@ async fn increments(table: &str, chance: &mut Rng, items: usize, until: &Until, 
     outcomes
 }
 
-/// Reads the first item, waits for a line of input, and changes the item at the version that was read.
-async fn tag(items: &Table<Item>) -> Result<serde_json::Value, Source> {
-    let key = key(&item_id(0));
-    let seen = items.get(&key).await?.ok_or("there is no item")?;
-    println!("{}", json!({"version": seen.version().get(), "stock": seen.value.stock}));
-    stdin().read_line(&mut String::new())?;
-    let change = |item: &Item| Ok::<_, Infallible>(Some(item.and(1000)));
-    Ok(match items.update_at_version(&key, seen.at, change).await {
-        Err(VersionError::Conflict(current)) => json!({"answer": "conflict", "stock": current.value.stock}),
-        Ok(changed) => json!({"answer": "applied", "stock": changed.value.stock}),
-        Err(error) => json!({"answer": format!("{error:?}")}),
-    })
-}
-
 /// Lists the items by a query of their partition.
 async fn list(items: &Table<Item>) -> Result<serde_json::Value, Source> {
     let (mut count, mut stock) = (0, 0);
@@ -279,10 +264,9 @@ async fn main() -> Result<(), Source> {
             let (mut chance, until) = (Rng::with_seed(hasher.finish()), Until::parse(count)?);
             json!(increments(table, &mut chance, items.parse()?, &until, lost.parse()?).await)
         }
-        ["tag", table] => tag(&items(table)).await?,
         ["list", table] => list(&items(table)).await?,
         ["delete", table, from, to] => delete(&items(table), from.parse()?..to.parse()?).await?,
-        _ => return Err("mixed_writer increments|tag|list|delete TABLE …".into()),
+        _ => return Err("mixed_writer increments|list|delete TABLE …".into()),
     };
     println!("{said}");
     Ok(())

@@ -63,10 +63,6 @@ pub fn read(path: &str) -> String {
     fs::read_to_string(root().join(path)).unwrap_or_else(|error| panic!("{path} cannot be read: {error}"))
 }
 
-pub fn toml(path: &str) -> toml::Value {
-    toml::Value::Table(read(path).parse().unwrap_or_else(|error| panic!("{path}: {error}")))
-}
-
 pub fn template() -> Template {
     Template::load(dev::workspace()).unwrap_or_else(|failure| panic!("{failure}"))
 }

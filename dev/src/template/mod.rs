@@ -197,7 +197,7 @@ fn read_parameters(root: &Place<'_>) -> Result<BTreeMap<String, String>, Failure
 fn read_table(id: &str, table: &Place<'_>) -> Result<Table, Failure> {
     let properties = table.require(&["Properties"])?;
     if let Some(index) = properties.get(&["LocalSecondaryIndexes"]) {
-        return Err(index.wrong("is not known to `cargo dev`, teach dev/src/tables/mod.rs to create it"));
+        return Err(index.wrong("is not known to `cargo dev`, teach dev/src/tables.rs to create it"));
     }
 
     let mut kinds = BTreeMap::new();

@@ -1,19 +1,13 @@
-//! The consumer on an engine and a queue in this process, under virtual time. Both lose the answers that the test
-//! names.
+//! The consumer on the engine of `fencepost-test` and a queue in this process, under virtual time. Both lose the answers that
+//! the test names.
 
 use super::{Account, Consumer};
-use aws_config::BehaviorVersion;
-use aws_sdk_dynamodb::config::{Credentials, Region};
-use aws_smithy_runtime_api::client::http::{
-    HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
-};
-use aws_smithy_runtime_api::client::orchestrator::{HttpRequest, HttpResponse};
-use aws_smithy_types::body::SdkBody;
-use dynoxide::{Database, DynoxideError};
+use aws_sdk_sqs::config::{BehaviorVersion, Credentials, Region, retry::RetryConfig};
+use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
+use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use fencepost::{Clock, Store, Table};
-use serde::{Serialize, de::DeserializeOwned};
-use serde_json::{Value, from_slice, from_str, json, to_string};
-use std::fmt;
+use fencepost_test::{Engine, body_of, client_answered_by, http_client, operation_of, response};
+use serde_json::{Value, from_slice, json};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
@@ -25,31 +19,15 @@ struct Stored {
     received: u32,
 }
 
-/// Answers the requests of both clients.
-#[derive(Clone)]
+#[derive(Clone, Debug, Default)]
 struct World {
-    engine: Database,
     /// By the id of the message, which is its receipt as well.
     queue: Arc<Mutex<Vec<(String, Stored)>>>,
-    /// The answers that are lost from now on, of the operation with this name.
-    lost: Arc<Mutex<(&'static str, u32)>>,
+    /// The operation whose answers are lost from now on. A delete with a lost answer is not made either.
+    lost: Arc<Mutex<&'static str>>,
 }
 
 impl World {
-    fn new() -> Self {
-        let engine = Database::memory().expect("an engine in memory");
-        for (table, key) in [("Accounts", "accountId"), ("Records", "recordId")] {
-            let table = json!({
-                "TableName": table,
-                "KeySchema": [{"AttributeName": key, "KeyType": "HASH"}],
-                "AttributeDefinitions": [{"AttributeName": key, "AttributeType": "S"}],
-                "BillingMode": "PAY_PER_REQUEST",
-            });
-            engine.create_table(from_str(&table.to_string()).expect("a table")).expect("created");
-        }
-        World { engine, queue: Arc::default(), lost: Arc::default() }
-    }
-
     fn send(&self, id: &str, body: &str) {
         let stored = Stored { body: body.to_owned(), hidden: false, received: 0 };
         self.queue.lock().expect("no panic").push((id.to_owned(), stored));
@@ -65,39 +43,15 @@ impl World {
         self.queue.lock().expect("no panic").iter_mut().for_each(|(_, stored)| stored.hidden = false);
     }
 
-    /// Loses the next answers to this operation. A delete with a lost answer is not made either.
-    fn lose(&self, operation: &'static str, answers: u32) {
-        *self.lost.lock().expect("no panic") = (operation, answers);
+    fn lose(&self, operation: &'static str) {
+        *self.lost.lock().expect("no panic") = operation;
     }
 
     fn loses(&self, operation: &str) -> bool {
-        let mut lost = self.lost.lock().expect("no panic");
-        let loses = lost.0 == operation && lost.1 > 0;
-        lost.1 -= u32::from(loses);
-        loses
+        *self.lost.lock().expect("no panic") == operation
     }
 
-    fn answer(&self, target: &str, body: &[u8]) -> (u16, String) {
-        let operation = target.rsplit('.').next().expect("a name");
-        let loses = self.loses(operation);
-        let db = &self.engine;
-        let answered = match operation {
-            "ReceiveMessage" => return (200, self.receive()),
-            "DeleteMessageBatch" if loses => return (500, "{}".to_owned()),
-            "DeleteMessageBatch" => return (200, self.delete(&from_slice(body).expect("JSON"))),
-            "GetItem" => asked(body, |request| db.get_item(request)),
-            "BatchGetItem" => asked(body, |request| db.batch_get_item(request)),
-            "PutItem" => asked(body, |request| db.put_item(request)),
-            "TransactWriteItems" => asked(body, |request| db.transact_write_items(request)),
-            other => panic!("the consumer does not need {other}"),
-        };
-        if loses {
-            return (500, json!({"__type": "InternalServerError"}).to_string());
-        }
-        answered.map_or_else(|error| (error.status_code(), error.to_json()), |body| (200, body))
-    }
-
-    fn receive(&self) -> String {
+    fn receive(&self) -> Value {
         let mut queue = self.queue.lock().expect("no panic");
         let visible = queue.iter_mut().filter(|(_, stored)| !stored.hidden).take(10);
         let messages: Vec<_> = visible
@@ -106,77 +60,50 @@ impl World {
                 json!({"MessageId": id, "ReceiptHandle": id, "Body": stored.body})
             })
             .collect();
-        json!({"Messages": messages}).to_string()
+        json!({ "Messages": messages })
     }
 
-    fn delete(&self, request: &Value) -> String {
+    fn delete(&self, request: &Value) -> Value {
         let entries = request["Entries"].as_array().expect("entries");
-        self.queue
-            .lock()
-            .expect("no panic")
-            .retain(|(id, _)| entries.iter().all(|entry| entry["ReceiptHandle"] != **id));
+        let is_kept = |id: &str| entries.iter().all(|entry| entry["ReceiptHandle"] != *id);
+        self.queue.lock().expect("no panic").retain(|(id, _)| is_kept(id));
         let successful: Vec<_> = entries.iter().map(|entry| json!({"Id": entry["Id"]})).collect();
-        json!({"Successful": successful, "Failed": []}).to_string()
-    }
-}
-
-fn asked<Q: DeserializeOwned, A: Serialize>(
-    body: &[u8],
-    operation: impl FnOnce(Q) -> Result<A, DynoxideError>,
-) -> Result<String, DynoxideError> {
-    Ok(to_string(&operation(from_slice(body).expect("a request of the SDK"))?).expect("JSON"))
-}
-
-impl fmt::Debug for World {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("World")
-    }
-}
-
-impl HttpConnector for World {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let target = request.headers().get("x-amz-target").expect("the SDK names its target");
-        let (status, body) = self.answer(target, request.body().bytes().expect("buffered"));
-        let mut response = HttpResponse::new(status.try_into().expect("a status"), SdkBody::from(body));
-        response.headers_mut().insert("content-type", "application/x-amz-json-1.0");
-        HttpConnectorFuture::ready(Ok(response))
-    }
-}
-
-impl World {
-    fn http_client(&self) -> SharedHttpClient {
-        let connector = SharedHttpConnector::new(self.clone());
-        http_client_fn(move |_, _| connector.clone())
+        json!({"Successful": successful, "Failed": []})
     }
 
     fn consumer(&self) -> Consumer {
-        let config = aws_config::SdkConfig::builder()
+        let queue = aws_sdk_sqs::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .region(Region::new("eu-west-1"))
-            .credentials_provider(aws_sdk_dynamodb::config::SharedCredentialsProvider::new(Credentials::new(
-                "a", "b", None, None, "example",
-            )))
-            .endpoint_url("http://world.invalid")
-            .retry_config(aws_config::retry::RetryConfig::standard())
-            .sleep_impl(aws_sdk_dynamodb::config::SharedAsyncSleep::new(TokioSleep))
-            .http_client(self.http_client())
-            .build();
-        let store = Store::new(&aws_sdk_dynamodb::Client::new(&config)).with_clock(Clock::new(now));
+            .credentials_provider(Credentials::new("a", "b", None, None, "example"))
+            .endpoint_url("http://queue.invalid")
+            .retry_config(RetryConfig::disabled())
+            .http_client(http_client(self.clone()));
+        let engine = Engine::embedded(&[("Accounts", "accountId"), ("Records", "recordId")]);
+        let world = self.clone();
+        let client = client_answered_by(&engine, move |engine, _, operation, body| {
+            let answer = engine.answer(operation, body);
+            if world.loses(operation) { (500, json!({"__type": "InternalServerError"}).to_string()) } else { answer }
+        });
+        let store = Store::new(&client).with_clock(Clock::new(now));
         Consumer {
-            queue: aws_sdk_sqs::Client::new(&config),
-            url: "http://world.invalid/payments".to_owned(),
+            queue: aws_sdk_sqs::Client::from_conf(queue.build()),
+            url: "http://queue.invalid/payments".to_owned(),
             accounts: store.table("Accounts"),
             payments: store.idempotency("Records"),
         }
     }
 }
 
-#[derive(Debug)]
-struct TokioSleep;
-
-impl aws_sdk_dynamodb::config::AsyncSleep for TokioSleep {
-    fn sleep(&self, duration: Duration) -> aws_sdk_dynamodb::config::Sleep {
-        aws_sdk_dynamodb::config::Sleep::new(tokio::time::sleep(duration))
+impl HttpConnector for World {
+    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
+        let answer = match operation_of(&request).as_str() {
+            lost if self.loses(lost) => return HttpConnectorFuture::ready(response(500, "{}")),
+            "ReceiveMessage" => self.receive(),
+            "DeleteMessageBatch" => self.delete(&from_slice(&body_of(&request)).expect("JSON")),
+            other => panic!("the consumer does not need {other}"),
+        };
+        HttpConnectorFuture::ready(response(200, answer.to_string()))
     }
 }
 
@@ -194,7 +121,7 @@ fn payment_of(id: &str, amount: u64) -> String {
 }
 
 async fn world_with_account() -> (World, Consumer) {
-    let world = World::new();
+    let world = World::default();
     let consumer = world.consumer();
     consumer.accounts.create("a-1", &Account { balance: 100 }).await.expect("a free key");
     (world, consumer)
@@ -213,10 +140,10 @@ async fn one_batch(consumer: &Consumer) {
 async fn a_message_whose_delete_fails_comes_again_and_counts_once() {
     let (world, consumer) = world_with_account().await;
     world.send("m-1", &payment_of("p-1", 5));
-    world.lose("DeleteMessageBatch", u32::MAX);
+    world.lose("DeleteMessageBatch");
     one_batch(&consumer).await;
     assert_eq!((world.left(), balance(&consumer.accounts).await), (vec!["m-1".to_owned()], 105));
-    world.lose("", 0);
+    world.lose("");
     world.redeliver();
     one_batch(&consumer).await;
     assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
@@ -226,9 +153,9 @@ async fn a_message_whose_delete_fails_comes_again_and_counts_once() {
 async fn a_message_whose_outcome_is_unknown_is_left_and_the_next_delivery_finds_out() {
     let (world, consumer) = world_with_account().await;
     world.send("m-1", &payment_of("p-1", 5));
-    world.lose("TransactWriteItems", u32::MAX);
+    world.lose("TransactWriteItems");
     one_batch(&consumer).await;
-    world.lose("", 0);
+    world.lose("");
     assert_eq!((world.left(), balance(&consumer.accounts).await), (vec!["m-1".to_owned()], 105));
     world.redeliver();
     one_batch(&consumer).await;

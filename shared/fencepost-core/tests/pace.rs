@@ -335,25 +335,6 @@ fn a_look_leaves_out_a_required_lease() {
 }
 
 #[test]
-fn a_ticket_is_taken_where_the_item_moves_on_by_three_versions_during_a_pause() {
-    for (then, what) in
-        [(4, What::Attempt { serve: None, token: None }), (5, What::Ticket { row: 0, incarnation: ROW })]
-    {
-        let mut play = Play::new(|_| {});
-        play.loses(1);
-        play.attempt_in_line(2, 4, 4);
-        assert_eq!(play.tells(), Told::Look(vec![0]));
-        play.reads(&[0]);
-        play.passes(millis(30));
-        let (leave, _) = play.sends();
-        play.answer(&leave, read(&[0]));
-        assert_eq!(play.tells(), Told::Read);
-        play.attempt_in_line(then, 4, 4);
-        assert_eq!(play.sends().1, what, "version {then}");
-    }
-}
-
-#[test]
 fn a_ticket_is_taken_where_others_wait_and_its_turn_is_waited_for() {
     let mut play = Play::new(|_| {});
     play.takes_ticket(9);

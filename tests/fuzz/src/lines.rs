@@ -116,7 +116,7 @@ fn one_object(line: &str) -> Value {
     assert!(!line.contains(['\n', '\r']), "{line:?}");
     let value: Value = serde_json::from_str(line).expect("a line is JSON");
     let timestamp = value["timestamp"].as_str().expect("a timestamp");
-    assert!(jiff::Timestamp::strptime("%Y-%m-%dT%H:%M:%S%.fZ", timestamp).is_ok() || timestamp.ends_with('Z'));
+    assert!(timestamp.ends_with('Z'), "{timestamp}");
     assert!(["INFO", "WARN", "ERROR", "FATAL"].contains(&value["level"].as_str().expect("a level")), "{line}");
     let parsed = fencepost::json::parse(line.as_bytes()).expect("one object, in which no name occurs twice");
     assert_eq!(parsed.as_object().map(serde_json::Map::len), value.as_object().map(serde_json::Map::len));

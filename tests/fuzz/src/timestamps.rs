@@ -1,4 +1,4 @@
-//! `timestamps`: a text as a moment, compared with `jiff`, and 8 bytes as milliseconds.
+//! `timestamps`: a text as a moment, compared with `chrono`, and 8 bytes as milliseconds.
 
 use crate::input::Input;
 use fencepost::Timestamp;
@@ -14,9 +14,9 @@ pub fn play(input: &[u8]) {
         check(moment);
     }
     let Ok(moment) = Timestamp::from_rfc3339(text) else { return };
-    let theirs: jiff::Timestamp = text.parse().expect("jiff reads it");
-    assert_eq!(theirs.subsec_nanosecond() % 1_000_000, 0, "{text}: finer than a millisecond");
-    assert_eq!(moment.epoch_millis(), u64::try_from(theirs.as_millisecond()).ok(), "{text}");
+    let theirs = chrono::DateTime::parse_from_rfc3339(text).expect("chrono reads it");
+    assert_eq!(theirs.timestamp_subsec_nanos() % 1_000_000, 0, "{text}: finer than a millisecond");
+    assert_eq!(moment.epoch_millis(), u64::try_from(theirs.timestamp_millis()).ok(), "{text}");
     assert!(!text.to_ascii_uppercase().contains(":60"), "{text}: a leap second");
     assert!(text.is_ascii() && text.len() >= 20 && !text.contains('['), "{text}");
     check(moment);

@@ -304,18 +304,4 @@ mod tests {
         assert_eq!(judged(&[unknown.clone(), reader.clone()], &[1], &[]), [""; 0]);
         assert_eq!(judged(&[unknown, reader], &[], &[]), expected);
     }
-
-    #[test]
-    fn the_shortest_cycle_of_each_group_is_named() {
-        let [x1, y1] = [(X, &[] as &[u64]), (Y, &[] as &[u64])];
-        let both = [
-            did(1, &[x1, y1], &[X]),
-            did(2, &[x1, y1], &[Y]),
-            did(3, &[(X, &[1]), (Y, &[2])], &[X]),
-            did(4, &[(X, &[1]), (Y, &[2])], &[Y]),
-        ];
-        let found = judged(&both, &[1, 3], &[2, 4]);
-        assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found.iter().all(|one| one.starts_with(WRITE_SKEW)), "{found:?}");
-    }
 }

@@ -1,7 +1,5 @@
 //! A server as the engine of a test, such as `DynamoDB` Local.
 
-#[cfg(test)]
-use serde_json::json;
 use serde_json::{Map, Value};
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
@@ -106,37 +104,4 @@ fn rename_members(holder: &mut Value, member: &str, rename: &impl Fn(&str) -> St
     if let Some(Value::Object(members)) = holder.get_mut(member) {
         *members = std::mem::take(members).into_iter().map(|(name, value)| (rename(&name), value)).collect();
     }
-}
-
-#[test]
-fn a_prefix_is_put_on_every_table_of_a_request() {
-    let plain = json!({"TableName": "Devices", "Key": {"TableName": {"S": "Devices"}}});
-    assert_eq!(prefixed(plain, "p-"), json!({"TableName": "p-Devices", "Key": {"TableName": {"S": "Devices"}}}));
-    let actions = ["Put", "Update", "Delete", "ConditionCheck", "Get"];
-    let with = |table: &str| {
-        let steps = actions.map(|action| json!({action: {"TableName": table, "Item": {"id": {"S": "Devices"}}}}));
-        json!({"TransactItems": steps, "ClientRequestToken": "Devices"})
-    };
-    assert_eq!(prefixed(with("Devices"), "p-"), with("p-Devices"));
-    let batch = |one: &str, other: &str| {
-        let keys = json!({"Keys": [{"id": {"S": "Devices"}}], "ConsistentRead": true});
-        json!({"RequestItems": {one: keys, other: keys}})
-    };
-    assert_eq!(prefixed(batch("Devices", "Orders"), "p-"), batch("p-Devices", "p-Orders"));
-}
-
-#[test]
-fn a_prefix_is_taken_off_every_table_of_an_answer() {
-    let batch = |one: &str, other: &str| {
-        json!({
-            "Responses": {one: [{"id": {"S": "p-Devices"}}], other: []},
-            "UnprocessedKeys": {other: {"Keys": [{"id": {"S": "p-1"}}]}},
-            "ConsumedCapacity": [{"TableName": one, "CapacityUnits": 1.0}],
-        })
-    };
-    assert_eq!(unprefixed(batch("p-Devices", "p-Orders"), "p-"), batch("Devices", "Orders"));
-    let read = |table: &str| json!({"Responses": [{"Item": {}}], "ConsumedCapacity": {"TableName": table}});
-    assert_eq!(unprefixed(read("p-Devices"), "p-"), read("Devices"));
-    let item = json!({"Item": {"TableName": {"S": "p-Devices"}}});
-    assert_eq!(unprefixed(item.clone(), "p-"), item, "what is stored is left alone");
 }

@@ -7,8 +7,7 @@ use aws_sdk_dynamodb::{
     client::Waiters,
     error::{BuildError, SdkError},
     types::{
-        AttributeDefinition, BillingMode, CreateGlobalSecondaryIndexAction, GlobalSecondaryIndex,
-        GlobalSecondaryIndexUpdate, IndexStatus, KeySchemaElement, Projection, TableDescription,
+        AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, Projection, TableDescription,
         TimeToLiveSpecification,
     },
 };
@@ -19,7 +18,7 @@ use crate::{
     template::{Index, KeyAttribute, Table},
 };
 
-/// Creates missing tables and missing indexes, and checks the keys of the existing ones.
+/// Creates missing tables, and checks the keys and the indexes of the existing ones.
 ///
 /// # Errors
 /// No DynamoDB answers, a request is refused, or an existing table or index has another key.
@@ -28,10 +27,6 @@ pub async fn create(dynamodb: &DynamoDb, tables: &[Table]) -> Result<(), Failure
     for table in tables {
         if let Some(found) = existing(&client, dynamodb, table).await? {
             check_keys(dynamodb, table, &found)?;
-            for index in table.indexes.iter().filter(|index| key_of_index(&found, &index.name).is_none()) {
-                let added = add_index(&client, table, index).await;
-                added.map_err(|error| refused(dynamodb, table, error.as_ref()))?;
-            }
             continue;
         }
         create_table(&client, table).await.map_err(|error| refused(dynamodb, table, error.as_ref()))?;
@@ -69,25 +64,6 @@ async fn create_table(client: &Client, table: &Table) -> Result<(), Box<dyn Erro
     request.set_global_secondary_indexes(Some(indexes).filter(|indexes| !indexes.is_empty())).send().await?;
     client.wait_until_table_exists().table_name(&table.name).wait(Duration::from_mins(1)).await?;
     Ok(())
-}
-
-/// Adds an index to a table of an earlier day, and waits until its rows are in it.
-async fn add_index(client: &Client, table: &Table, index: &Index) -> Result<(), Box<dyn Error>> {
-    let create = CreateGlobalSecondaryIndexAction::builder().index_name(&index.name).projection(projection(index));
-    let create = create.set_key_schema(Some(schema(&index.key)?)).build()?;
-    let update = GlobalSecondaryIndexUpdate::builder().create(create).build();
-    let request = client.update_table().table_name(&table.name).set_attribute_definitions(Some(definitions(table)?));
-    request.global_secondary_index_updates(update).send().await?;
-    for _ in 0..300 {
-        let answer = client.describe_table().table_name(&table.name).send().await?;
-        let indexes = answer.table.as_ref().map(TableDescription::global_secondary_indexes).unwrap_or_default();
-        let found = indexes.iter().find(|found| found.index_name() == Some(&index.name));
-        if found.and_then(|found| found.index_status()) == Some(&IndexStatus::Active) {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(200)).await;
-    }
-    Err(format!("the index {} is not active after a minute", index.name).into())
 }
 
 /// Every attribute of a key of the table or of its indexes, once.
@@ -149,17 +125,12 @@ fn check_keys(dynamodb: &DynamoDb, table: &Table, found: &TableDescription) -> R
         return Err(differs(format!("a table {}", table.name)));
     }
     for index in &table.indexes {
-        if key_of_index(found, &index.name).is_some_and(|key| !is(key, &index.key)) {
-            return Err(differs(format!("an index {} of {}", index.name, table.name)));
+        let known = found.global_secondary_indexes().iter().find(|known| known.index_name() == Some(&index.name));
+        if !known.is_some_and(|known| is(known.key_schema(), &index.key)) {
+            return Err(differs(format!("{} without its index {}, or an index of that name", table.name, index.name)));
         }
     }
     Ok(())
-}
-
-/// The key of the index with this name, if the table has it.
-fn key_of_index<'a>(found: &'a TableDescription, name: &str) -> Option<&'a [KeySchemaElement]> {
-    let index = found.global_secondary_indexes().iter().find(|index| index.index_name() == Some(name))?;
-    Some(index.key_schema())
 }
 
 fn refused(dynamodb: &DynamoDb, table: &Table, error: &dyn Error) -> Failure {
@@ -180,6 +151,3 @@ pub(crate) fn reason(error: &dyn Error) -> String {
     }
     cause.to_string()
 }
-
-#[cfg(test)]
-mod tests;
