@@ -1,6 +1,8 @@
 //! Errors by outcome: the state of the data, and the remedy.
 
+use crate::rejection::sentence;
 use crate::throttling::{Throttled, ThrottlingLimit};
+use aws_sdk_dynamodb::error::ErrorMetadata;
 use fencepost_core::edit::brief;
 use fencepost_core::format::Unwritable;
 use fencepost_core::{Attributes, InvalidValue, Versioned};
@@ -15,8 +17,12 @@ pub type Source = Box<dyn StdError + Send + Sync>;
 /// A call failed. Every [kind](FailureKind) except [`FailureKind::OutcomeUnknown`] proves that **nothing was applied**.
 ///
 /// `Display` names the remedy, what a client lacks or `DynamoDB` said of a request that it rejected, and the
-/// [place](Place). Walk [`source`](std::error::Error::source) for the whole chain. The kinds may grow: ask
-/// [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing them.
+/// [place](Place). The kinds may grow: ask [`Failure::is_retryable`] and [`Failure::is_outcome_unknown`] instead of listing
+/// them.
+///
+/// Walk [`source`](std::error::Error::source) for the whole chain. It is the SDK's, and like `Debug` it may show the whole
+/// request with the values in it, such as that of a client whose endpoint lacks its `http://`. So log only `Display` where
+/// values are secret: it shows the innermost cause.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Failure {
@@ -61,8 +67,8 @@ pub enum FailureKind {
     /// `DynamoDB` throttled until the deadline, or for so long that this client waits for other answers first; or it was
     /// not reachable, or did not answer a read; or no time was left to send the write. Repeat the call later.
     #[error(
-        "nothing was applied: DynamoDB could not be reached, or did not answer in time ({}); repeat the call later, and if no \
-         call ever succeeds, correct the endpoint or the network",
+        "nothing was applied: DynamoDB did not carry out the request in time ({}); repeat the call later, and if no call ever \
+         succeeds, correct what this names: the endpoint, the network, the credentials, the time limit or the capacity",
         innermost(source)
     )]
     Unavailable {
@@ -77,8 +83,9 @@ pub enum FailureKind {
     /// still be applied, and whoever repeats the change may apply it twice. After 15 minutes every signature has expired, so
     /// the item is settled.
     #[error(
-        "outcome unknown: nothing proves whether the write was applied; repeat the call under its idempotency key, or wait \
-         15 minutes and then read the item"
+        "outcome unknown: nothing proves whether the write was applied ({}); repeat the call under its idempotency key, or \
+         wait 15 minutes and then read the item",
+        innermost(source)
     )]
     OutcomeUnknown {
         /// The reason why nothing is proved.
@@ -145,13 +152,21 @@ pub enum FailureKind {
     },
 }
 
-/// The innermost cause. The outer errors of the SDK only say which layer failed.
+/// The innermost cause. The outer errors of the SDK only say which layer failed, and may show the request. A failure as the
+/// cause is that of one attempt, so it does not say here that nothing was applied.
 fn innermost(source: &Source) -> String {
     let mut cause: &dyn StdError = &**source;
     while let Some(inner) = cause.source() {
         cause = inner;
     }
-    cause.to_string()
+    if let Some(metadata) = cause.downcast_ref::<ErrorMetadata>() {
+        return sentence(metadata.code(), metadata.message()); // its own Display is that of a struct
+    }
+    if let Some(FailureKind::Contention { attempts }) = cause.downcast_ref().map(|failure: &Failure| &failure.kind) {
+        return format!("{attempts} attempts lost to other writers, or time ran out");
+    }
+    let said = cause.to_string();
+    said.strip_prefix("nothing was applied: ").unwrap_or(&said).to_owned()
 }
 
 impl Failure {
@@ -229,7 +244,7 @@ impl fmt::Display for Place {
 
 impl fmt::Display for PlacedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.table)?;
+        f.write_str(if self.table.is_empty() { "a table without a name" } else { &self.table })?;
         let mut parts: Vec<_> = self.key.iter().collect();
         if let [first, second] = &mut parts[..]
             && first.0 > second.0
@@ -505,6 +520,28 @@ mod tests {
         assert!(said(1).ends_with("(in transact of Accounts, id \"a\")"), "{}", said(1));
         assert!(said(4).ends_with("id \"c\" and 1 more)"), "{}", said(4));
         assert!(said(0).ends_with("(in transact)"), "{}", said(0));
+        assert_eq!(
+            PlacedItem { table: String::new(), key: row("a").1 }.to_string(),
+            "a table without a name, id \"a\""
+        );
+    }
+
+    #[test]
+    fn a_failure_shows_its_innermost_cause_as_a_sentence_and_no_other_outcome_in_it() {
+        let throttled = ErrorMetadata::builder().code("ThrottlingException").message("too much").build();
+        for (source, shown) in [
+            ("no answer".into(), "(no answer)"),
+            (throttled.into(), "(ThrottlingException: too much)"),
+            (
+                Failure::of(FailureKind::Contention { attempts: 3 }).into(),
+                "(3 attempts lost to other writers, or time ran out)",
+            ),
+            (Failure::of(FailureKind::TooLarge { bytes: 2, limit: 1 }).into(), "(the item would take 2 bytes"),
+        ] {
+            let source: Source = source;
+            let unknown = Failure::of(FailureKind::OutcomeUnknown { source }).to_string();
+            assert!(unknown.starts_with("outcome unknown") && unknown.contains(shown), "{unknown}");
+        }
     }
 
     #[test]

@@ -92,7 +92,9 @@ impl Reach {
     pub(crate) fn lacks(&self, config: &Config, before: u32, source: Source) -> Result<NotConfigured, Source> {
         let lacks = match credentials_in(&*source) {
             Some(CredentialsError::CredentialsNotLoaded(_)) => {
-                "it found no credentials; give the program an IAM role, or set AWS_PROFILE on a machine of your own"
+                "it found no credentials; a client of lambda::client_from_env takes them only from AWS_ACCESS_KEY_ID, \
+                 AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN, which Lambda sets; for one with the settings of aws_config, \
+                 an IAM role of the program or AWS_PROFILE is enough too"
             }
             Some(CredentialsError::InvalidConfiguration(_)) => {
                 "the configuration of its credentials is not valid; correct the profile or the variables that it names"
@@ -123,7 +125,8 @@ fn remedy(code: &str) -> &'static str {
         }
         "UnrecognizedClientException" => "; correct the credentials",
         "ValidationException" => {
-            "; correct what it names, and if that is the key or an index, Store::check says in what the table differs"
+            "; correct what it names, and if that is a key or an index, Store::check_table says in what the table differs from \
+             a TableSchema, which has the types of keys by with_key_type, and is TableSchema::leases() for leases"
         }
         _ => "",
     }
@@ -133,7 +136,8 @@ fn credentials_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Credential
     error.downcast_ref().or_else(|| credentials_in(error.source()?))
 }
 
-fn sentence(code: Option<&str>, message: Option<&str>) -> String {
+/// What the service said, and what to correct.
+pub(crate) fn sentence(code: Option<&str>, message: Option<&str>) -> String {
     let code = code.unwrap_or("no code");
     format!("{code}: {}{}", message.unwrap_or("no message"), remedy(code))
 }

@@ -122,16 +122,26 @@ async fn an_edit_that_cannot_be_right_is_refused_by_its_attribute_before_anythin
     let nested = (0..9).fold(fields.balance.is(1), |inner, _| !inner);
     let low = [(0..=9, "low".to_owned())];
     let twice = [(0..=100, "low".to_owned()), (50..=200, "high".to_owned())];
+    let reversed = [(9..=0, "low".to_owned())];
     let set = || fields.balance.set(7);
     for (edit, reason) in [
         (fields.rates.set(BTreeMap::new()).and(day.set(1.5)), "changes rates and rates.day"),
-        (fields.balance.add(1, ..).and(set()), "changes balance and balance"),
+        (fields.balance.add(1, ..).and(set()), "changes balance twice"),
         (fields.balance.add(1, -9..=-1), "balance: no number is within the bounds"),
+        (fields.balance.add(1, 9..=1), "balance: the lower bound of the add is above the upper one"),
+        (
+            day.add(number("0.5"), 0..=10),
+            "rates.day: only a whole amount of at most 38 digits has bounds for its result",
+        ),
         (
             set().bands(&fields.note, &fields.balance, low),
             "the bands of note are those of a number that is not added to",
         ),
         (fields.balance.add(1, ..).bands(&fields.note, &fields.balance, twice), "note: two of its bands overlap"),
+        (
+            fields.balance.add(1, ..).bands(&fields.note, &fields.balance, reversed),
+            "note: it has no bands, or each of them ends before it begins",
+        ),
         (set().only_if(fields.balance.is_any_of([])), "balance: is_any_of needs a value"),
         (set().only_if(many(101)), "at most 100 conditions"),
         (set().only_if(nested), "at most 8 levels"),

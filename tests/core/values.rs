@@ -285,6 +285,12 @@ async fn an_end_at_which_ttl_does_not_look_is_refused_before_anything_is_sent() 
     }
     assert_eq!(engine.take_counts().1, 0, "nothing was written");
     table.edit("n-1", &Ending::FIELDS.ends.set(json!(253_402_300_799_u64))).await.expect("a note");
+    let later = table
+        .edit("n-1", &Ending::FIELDS.ends.number().add(fencepost::Number::from(60), ..))
+        .await
+        .expect_err("too late")
+        .to_string();
+    assert!(later.contains("asks for a result from 0 to 253402300799 when 60 is added"), "{later}");
     table.create("n-2", &Ending { ends: Value::Null }).await.expect("a value without an end");
 }
 

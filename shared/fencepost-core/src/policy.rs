@@ -89,7 +89,8 @@ pub(crate) enum Approach {
 /// Change the fields of the default, and pass it to `Store::with_policy`:
 ///
 /// ```
-/// let mut policy = fencepost_core::RetryPolicy::default(); // also `fencepost::RetryPolicy`
+/// # extern crate fencepost_core as fencepost;
+/// let mut policy = fencepost::RetryPolicy::default();
 /// policy.max_attempts = 10;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -88,6 +88,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         generics.make_where_clause().predicates.push(bounds);
     }
     let (parameters, _, bounds) = generics.split_for_impl();
+    let generic = &input.generics.params;
+    let checked = generic.is_empty().then(|| quote!(const _: () = ::fencepost::__private::checked::<#name>();));
     Ok(quote! {
         #[automatically_derived]
         impl #parameters ::fencepost::Record for #name #arguments #bounds {
@@ -98,6 +100,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #settings
         }
 
+        #checked
         #fields
     })
 }

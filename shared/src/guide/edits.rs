@@ -58,12 +58,13 @@
 //!   of several conditions failed.
 //! - **What a type does not allow does not compile**: a value of another type, an amount added to a text, an order of
 //!   values that are not stored in one, the removal of a field that has to be there, an edit in the table of another
-//!   record. What only the value shows is refused before anything is sent: a value that serde would not read back as
-//!   itself, or bounds that no number keeps. A record that is implemented by hand declares
+//!   record. What only the value shows is refused before anything is sent: a value that serde would not [read
+//!   back](crate::field::Field), or bounds that no number keeps. A record that is implemented by hand declares
 //!   its fields by [`Field::of`](crate::field::Field::of) and [`Field::with`](crate::field::Field::with), and you state
 //!   their types.
 //! - **What is missing** is not filled in: an add needs a number and an append needs a list that is there, and otherwise the
-//!   item refuses the edit. An amount is an `i64`; a `u64` goes through `i64::try_from`.
+//!   item refuses the edit. So a counter with serde's `default` and `skip_serializing_if` that is created as 0 refuses an add,
+//!   because no number is stored: leave `skip_serializing_if` out, and `default` may stay. An amount is an `i64`; a `u64` goes through `i64::try_from`.
 //!
 //! An edit cannot express a new value that is computed from the old ones, such as a product of two numbers, or the list
 //! without its first member. It cannot compare two attributes either. Then decide on the whole item by

@@ -47,6 +47,9 @@
 //! - **Time is paused** by `for_each_seed` or `#[tokio::test(start_paused = true)]`. The test does not wait for a time
 //!   limit, nor for the 15 minutes after an unknown outcome, but the clock of tokio shows that they have passed, and so
 //!   does that of a store made `with_clock` as above.
+//! - **`create_table`** makes a table with one text as its key and without TTL, so [`Store::check`](crate::Store::check) finds
+//!   the TTL missing. Other keys, indexes and TTL need the requests themselves, such as
+//!   `db.engine().raw("UpdateTimeToLive", &json!({ .. }))`.
 //! - **`Changes`** compares what your program was told with what the table holds, over many calls and random faults.
 //! - **A failing test prints its seed**, and `FENCEPOST_SEED` plays it again.
 //!

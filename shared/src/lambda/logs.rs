@@ -93,24 +93,23 @@ pub(super) fn millis(took: Duration) -> u64 {
     u64::try_from(took.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// The causes of a problem. What an error quotes of its source is said once.
-pub(super) fn chain(problem: &Problem) -> String {
-    let mut texts: Vec<String> = Vec::new();
-    let mut next = problem.source();
-    while let Some(error) = next {
-        let text = error.to_string();
-        if !texts.last().is_some_and(|last| last.contains(&text)) {
-            texts.push(text);
-        }
-        next = error.source();
+/// The error behind a problem, and its innermost cause unless it quotes that. Those between may show a whole request of the
+/// SDK, with the values in it.
+pub(super) fn causes(problem: &Problem) -> String {
+    let Some(mut cause) = problem.source() else { return String::new() };
+    let said = cause.to_string();
+    while let Some(inner) = cause.source() {
+        cause = inner;
     }
-    texts.join(": ")
+    let innermost = cause.to_string();
+    if said.contains(&innermost) { said } else { format!("{said}: {innermost}") }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::error::{Failure, FailureKind};
+    use aws_sdk_dynamodb::error::SdkError;
     use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
     use aws_sdk_dynamodb::types::error::ResourceNotFoundException;
 
@@ -148,12 +147,16 @@ mod tests {
     }
 
     #[test]
-    fn the_log_has_the_whole_chain_of_a_fault() {
-        let problem = Problem::from(Failure::of(FailureKind::OutcomeUnknown { source: "no route".into() }));
-        assert!(chain(&problem).ends_with("then read the item: no route"), "{}", chain(&problem));
+    fn the_log_has_the_innermost_cause_of_a_fault_once_and_no_request() {
+        let told = |source| causes(&Problem::from(Failure::of(FailureKind::OutcomeUnknown { source })));
+        let said = told("no route".into());
+        assert!(said.matches("no route").count() == 1 && said.ends_with("then read the item"), "{said}");
+        let built = SdkError::<UpdateItemError, ()>::construction_failure(UpdateItemError::unhandled("no scheme"));
+        let said = told(built.into());
+        assert!(said.contains("(no scheme)") && !said.contains("failed to construct"), "{said}");
         let exception = ResourceNotFoundException::builder().message("no such table").build();
         let error = UpdateItemError::ResourceNotFoundException(exception);
-        let said = chain(&Problem::from(Failure::of(FailureKind::Rejected { source: error.into() })));
+        let said = causes(&Problem::from(Failure::of(FailureKind::Rejected { source: error.into() })));
         assert_eq!(said.matches("no such table").count(), 1, "{said}");
     }
 }

@@ -7,7 +7,7 @@
 use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
 use super::event::read;
-use super::logs::{Severity, chain, init_tracing};
+use super::logs::{Severity, causes, init_tracing};
 use super::metrics::{Outcomes, Report, Reporter};
 use super::xray::invocation_span;
 use crate::call::Call;
@@ -148,7 +148,7 @@ fn log_message(function: &str, message: &SqsMessage, outcome: Option<&Outcome>) 
     match outcome {
         Some(Ok(Done { key, outcome })) => tracing::info!(function, messageId = message_id, key, outcome, "task"),
         Some(Err(problem)) if problem.is_fault() => {
-            let error = chain(problem);
+            let error = causes(problem);
             tracing::warn!(function, messageId = message_id, outcome = problem.code(), error, "task");
         }
         Some(Err(problem)) => {

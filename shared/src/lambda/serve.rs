@@ -5,7 +5,7 @@ use super::allowance::{call, check_timeout};
 use super::client::client_from_env;
 use super::env;
 use super::event::{key_of, read_request, to_event, to_request};
-use super::logs::{Severity, chain, init_tracing};
+use super::logs::{Severity, causes, init_tracing};
 use super::metrics::{Outcomes, Report, Reporter};
 use super::xray::invocation_span;
 use crate::error::Source;
@@ -97,7 +97,7 @@ async fn respond_and_report(
     };
     let mut outcomes = Outcomes::default();
     outcomes.count(outcome, problem);
-    let fault = problem.filter(|problem| problem.is_fault()).map(chain);
+    let fault = problem.filter(|problem| problem.is_fault()).map(causes);
     let severity = match &fault {
         None if told.is_none() && status.is_server_error() => {
             outcomes.count_missing();

@@ -21,7 +21,7 @@ use fencepost_core::format::layout::{self, Deletes, contains, is};
 ///
 /// #[derive(Serialize, Deserialize, Record)]
 /// #[record(key = "orderId")]
-/// # #[serde(rename_all = "camelCase")]
+/// #[serde(rename_all = "camelCase")]
 /// struct Order {
 ///     user_id: String,
 ///     created_at: String,

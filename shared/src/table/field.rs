@@ -1,11 +1,12 @@
 //! [`Field`]: an attribute of a record, with the type of its values. Edits and conditions are made from fields.
 
 use super::edit::{Condition, Edit};
+use super::record::Record;
 use crate::error::Source;
 use crate::timestamp::Timestamp;
 use fencepost_core::condition::{Comparison, Condition as RawCondition, Demanded};
 use fencepost_core::edit::is_likely;
-use fencepost_core::format::value::{first_difference, settle_all};
+use fencepost_core::format::value::{LAST_END, first_difference, settle_all};
 use fencepost_core::{AttributeValue, Attributes, Bounds, InvalidValue, Number};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -32,8 +33,9 @@ type Make = fn() -> Result<AttributeValue, Source>;
 ///
 /// The derive macro gives a struct the constant `FIELDS`, with one field for each attribute, as visible as the field of
 /// the struct. Each field writes its values as serde writes them in the whole item: under its name, with its `with`,
-/// without what `skip_serializing_if` skips. A value that serde would not read back as itself is refused, as by a create. So
-/// an edit stores nothing that its table cannot read.
+/// without what `skip_serializing_if` skips. A value that serde would not read back, or would read back as one that it writes
+/// otherwise, is refused, as by a create. So an edit stores nothing that its table cannot read. Two values that serde writes
+/// alike cannot be told apart, such as `Whole(1)` and `Decimal(1.0)` of an untagged enum: the first that fits is read.
 ///
 /// ```
 /// use fencepost::{Edit, Record};
@@ -155,7 +157,7 @@ enum Encoder<V> {
 
 impl<T, V, P: Presence> Field<T, V, P> {
     /// Sets the value. Of a member of a map, the map must be there. A list in place of a stored set becomes a set of its
-    /// kind, or the edit is refused. A value that would not be read back as itself is refused before anything is sent.
+    /// kind, or the edit is refused. A [value that would not be read back](Field) is refused before anything is sent.
     pub fn set(&self, value: V) -> Edit<T> {
         Edit::made(|edit| {
             let written = self.written(value)?;
@@ -329,17 +331,26 @@ impl<T, V, P: Presence> Field<T, V, P> {
     }
 
     /// Adds an amount to the number that is there, if the result keeps its [`Bounds`]: a range such as `0..=100` or
-    /// `0..` for the result, or `..` for none but those of the type. A result that the type cannot hold is refused in any case.
+    /// `0..` for the result of a whole amount, [`Bounds::Before`] for any, or `..` for none but those of the type. A result that
+    /// the type cannot hold is refused in any case, and so is a [value's end](crate::Record::EXPIRES_AT) after the year 9999.
     ///
     /// The literature calls an add within bounds *escrow* (O'Neil 1986) or a *bounded counter*. Sums are those of
     /// `DynamoDB`: exact up to 38 significant digits. For numbers that need more, use
     /// [`Table::update_with_retry`](crate::Table::update_with_retry).
     pub fn add(&self, by: V::Amount, bounds: impl Into<Bounds>) -> Edit<T>
     where
+        T: Record,
         V: Quantity,
         P: StoredAsIs,
     {
-        Edit::made(|edit| Ok(edit.and_add(self.path(), by, bounds, V::RANGE)))
+        let path = self.path();
+        let range = if T::EXPIRES_AT == Some(self.name) && path.len() == 1 {
+            let (least, most) = V::RANGE.unwrap_or((i128::MIN, i128::MAX));
+            Some((least.max(0), most.min(LAST_END.into())))
+        } else {
+            V::RANGE
+        };
+        Edit::made(|edit| Ok(edit.and_add(path, by, bounds, range)))
     }
 
     /// Appends members to the list. The list must be there, and a stored set is none.
@@ -586,8 +597,9 @@ impl Ordered for Timestamp {}
 /// }
 /// ```
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is not stored as a number, so nothing can be added to it",
-    note = "a newtype of a number implements `fencepost::field::Quantity`"
+    message = "an edit cannot add to a `{Self}`",
+    note = "it adds to integers of at most 64 bits, `f64` and `fencepost::Number`: take one of these for `f32`, `i128` or `u128`",
+    note = "a newtype of such a number implements `fencepost::field::Quantity`"
 )]
 pub trait Quantity {
     /// The type of the amounts: an integer for whole numbers, else [`Number`].

@@ -68,7 +68,11 @@ use serde::{Serialize, forward_to_deserialize_any};
 ///   never read;
 /// - `borrow`, because a value outlives the answer that it is decoded from;
 /// - a struct without a partition key, or with an `expires_at` other than one of its fields;
-/// - a field stored under the name of a key or of an attribute of this crate.
+/// - a field stored under the name of a key or of an [attribute of this crate](crate::Names);
+/// - a key without a name, or with the name of the other key or of an attribute of this crate.
+///
+/// Of a generic struct, names of this crate's attributes and of keys are looked at where [`Store::table`](crate::Store::table)
+/// is compiled, so by `cargo build` and not by `cargo check`.
 ///
 /// ```compile_fail
 /// # use serde::{Deserialize, Serialize};

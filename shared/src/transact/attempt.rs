@@ -101,7 +101,10 @@ impl Attempt {
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let row = self.row(item)?;
         let known = &self.rows[row];
-        known.is_looked_at.store(true, Relaxed);
+        // What is not known is not relied upon: the step proves the absence, or it fails for another reason.
+        if !matches!(known.known, Known::Nothing) {
+            known.is_looked_at.store(true, Relaxed);
+        }
         let write = match &known.known {
             Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
                 Write::Create(Table::<T>::encode(value)?)

@@ -18,6 +18,7 @@ mod bank {
         pub closed_at: Option<u64>,
         pub tags: BTreeSet<String>,
         pub limits: BTreeMap<String, u32>,
+        pub rate: f32,
         secret: String,
     }
 
@@ -62,7 +63,8 @@ fn edits() {
     let _ = Edit::default().stamp(&account.owner, 7); //~ expected `String`, found integer
     let _ = add().bands(&account.owner, &account.balance, [(0..=9, 1)]); //~ expected `(RangeInclusive<i64>, String)`
     // Each of these compiled, and could never be applied:
-    let _ = account.owner.add(1, ..); //~ is not stored as a number, so nothing can be added to it
+    let _ = account.owner.add(1, ..); //~ an edit cannot add to a `std::string::String`
+    let _ = account.rate.add(1, ..); //~ `f64` and `fencepost::Number`: take one of these for `f32`, `i128` or `u128`
     let _ = account.opened_at.add(1, ..); //~ a function writes or reads this field
     let _ = account.tags.append(["a".to_owned()]); //~ in which the order and the copies of members count
     let _ = account.balance.append([1]); //~ `u64` is not stored as a list
@@ -82,4 +84,33 @@ fn of_another_record(table: &Table<Account>, attempt: &mut Attempt, item: Item<A
     let _ = attempt.edit(item, &Order::FIELDS.total.add(7, ..)); //~ expected `&Edit<Account>`, found `&Edit<Order>`
     let _ = Account::FIELDS.balance.set(1).and(Order::FIELDS.total.set(7)); //~ found `Edit<Order>`
     let _ = Account::FIELDS.balance.set(1).only_if(Order::FIELDS.total.is(7)); //~ found `Condition<Order>`
+}
+
+mod records {
+    use super::*;
+
+    // Each of these compiled up to the first table of it, and that with two keys of one name read one item as another:
+    #[derive(Serialize, Deserialize, Record)] //~ the sort key has the name of the partition key
+    #[record(key = "id", sort = "id")]
+    struct Twice {
+        total: u64,
+    }
+
+    #[derive(Serialize, Deserialize, Record)] //~ the names of the settings give an attribute the name of a key
+    #[record(key = "_version")]
+    struct Ours {
+        total: u64,
+    }
+
+    #[derive(Serialize, Deserialize, Record)] //~ an attribute of the Record has the name of one of this crate's
+    #[record(key = "id")]
+    struct Version {
+        _version: u64,
+    }
+
+    #[derive(Serialize, Deserialize, Record)] //~ the name of a key has 1 to 255 bytes
+    #[record(key = "")]
+    struct Nameless {
+        total: u64,
+    }
 }

@@ -23,6 +23,15 @@ pub enum Bounds {
 }
 
 impl Bounds {
+    /// Whether the lower bound is above the upper one.
+    pub(super) fn are_reversed(&self) -> bool {
+        match self {
+            Bounds::Any | Bounds::AtLeast(_) => false,
+            Bounds::Result(range) => range.is_empty(),
+            Bounds::Before(low, high) => compare(low.as_str(), high.as_str()) == Ordering::Greater,
+        }
+    }
+
     /// The bounds of the current number if `by` is added to it, and the result is one of these whole numbers, if any.
     /// `None` if they are not whole numbers of at most 38 digits.
     pub(super) fn of_current(self, by: &Number, range: Option<(i128, i128)>) -> Option<[String; 2]> {

@@ -90,9 +90,14 @@ impl RawEdit {
         bounds: impl Into<Bounds>,
         range: Option<(i128, i128)>,
     ) -> Self {
-        let (path, by) = (self.path(path), by.into());
-        let [low, high] = bounds.into().of_current(&by, range).unwrap_or_else(|| {
-            self.refuse(format!("{}: only a whole amount has whole bounds", path.join(".")));
+        let (path, by, bounds) = (self.path(path), by.into(), bounds.into());
+        if bounds.are_reversed() {
+            self.refuse(format!("{}: the lower bound of the add is above the upper one", path.join(".")));
+        }
+        let [low, high] = bounds.of_current(&by, range).unwrap_or_else(|| {
+            let reason =
+                "only a whole amount of at most 38 digits has bounds for its result: bound the number before the add";
+            self.refuse(format!("{}: {reason}, by Bounds::Before", path.join(".")));
             [negative(&by), negative(&by)]
         });
         if compare(&low, &high) == Ordering::Greater {
@@ -221,6 +226,9 @@ impl RawEdit {
         };
         if ranges.iter().enumerate().any(|(one, band)| overlaps(one, band)) {
             self.refuse(format!("{attribute}: two of its bands overlap"));
+        }
+        if ranges.is_empty() {
+            self.refuse(format!("{attribute}: it has no bands, or each of them ends before it begins"));
         }
         match self.clauses.numbers.iter().position(|number| number.path == path) {
             Some(number) if self.number(number).is_some() => {

@@ -82,7 +82,8 @@ impl Resolve for RawEdit {
         written.extend(alone.into_iter().map(std::slice::from_ref));
         if let Some([one, other]) = overlap(&written) {
             let [one, other] = [one, other].map(|path| path.join("."));
-            return Err(invalid(format!("the edit changes {one} and {other}, and may change each value only once")));
+            let twice = if one == other { format!("{one} twice") } else { format!("{one} and {other}") };
+            return Err(invalid(format!("the edit changes {twice}, and may change each value only once")));
         }
         let mut clauses = self.clauses.clone();
         self.choose(&mut clauses, attributes);
@@ -146,7 +147,11 @@ impl Resolve for RawEdit {
         let mut doubts = self.doubts(item);
         let index = doubts.iter().position(|doubt| doubt.is_sure).or((doubts.len() == 1).then_some(0))?;
         let Doubt { asks, paths, .. } = doubts.swap_remove(index);
-        let found = paths.iter().map(|path| format!("{} = {}", path.join("."), brief(value_at(item, path))));
+        let found = paths.iter().map(|path| {
+            let found = format!("{} = {}", path.join("."), brief(value_at(item, path)));
+            // Both are brief, and so they may look the same.
+            if found == asks { found + " with other contents" } else { found }
+        });
         Some(format!("the edit asks for {asks}, and the item has {}", found.collect::<Vec<_>>().join(", ")))
     }
 
@@ -210,6 +215,9 @@ impl RawEdit {
                 let result = [&number.low, &number.high].map(|end| whole(end)?.checked_add(whole(&number.by)?));
                 match result {
                     [Some(low), Some(high)] => format!("a result from {low} to {high} when {} is added", number.by),
+                    _ if number.low == number.high => {
+                        format!("the number {}, to which {} is added", number.low, number.by)
+                    }
                     _ => format!("a number from {} to {}, to which {} is added", number.low, number.high, number.by),
                 }
             };
@@ -388,7 +396,7 @@ mod tests {
         let twice = |edit: RawEdit| edit.resolve(LAYOUT, None).expect_err("twice").to_string();
         for (edit, named) in [
             (set(["state", "x"], v(1)).and_remove("state"), "state.x and state"),
-            (add("n", 1, ..).bands("n", "n", [(0..=9, v(1))]), "n and n"),
+            (add("n", 1, ..).bands("n", "n", [(0..=9, v(1))]), "n twice"),
         ] {
             assert!(twice(edit.clone()).contains(&format!("the edit changes {named},")), "{edit:?}");
         }
@@ -667,7 +675,7 @@ mod tests {
 
     #[test]
     fn a_refusal_says_which_clause_refused_and_what_the_item_has_there() {
-        let item = item(3);
+        let item: Attributes = item(3).into_iter().chain([("l".to_owned(), v([1, 3]))]).collect();
         let clause = |edit: RawEdit| edit.refusing_clause(&item);
         let either = Condition::Any(vec![is("state", v("shut")), compared("n", Comparison::More, v(5))]);
         for (edit, text) in [
@@ -679,6 +687,14 @@ mod tests {
             ),
             (set("n", v(1)).only_if(there("m")), "the edit asks for a value at m, and the item has m = nothing"),
             (set("n", v(3)).only_if_changed(), "the edit asks for another value, and the item has n = 3"),
+            (
+                set("n", v(1)).only_if(is("l", v([1, 2]))),
+                "the edit asks for l = a list of 2, and the item has l = a list of 2 with other contents",
+            ),
+            (
+                add("n", Number::parse("9e125").expect("a number"), ..),
+                "the edit asks for the number -9e+125, to which 9e+125 is added, and the item has n = 3",
+            ),
         ] {
             assert_eq!(clause(edit).as_deref(), Some(text));
         }

@@ -151,9 +151,7 @@ impl Layout {
             }
             keys = others;
         }
-        if let Some(sort_key) = self.sort_key {
-            assert!(!is(Some(self.partition_key), sort_key), "the partition key and the sort key have one name");
-        }
+        assert!(!is(self.sort_key, self.partition_key), "the sort key has the name of the partition key");
         assert!(!contains(self.attributes, "") && !contains(&names.all(), ""), "the name of an attribute is empty");
         let mut ours: &[&str] = &names.all();
         while let [name, others @ ..] = ours {
@@ -274,7 +272,7 @@ mod tests {
             (named(Names::DEFAULT.version("")), "is empty"),
             (Layout { partition_key: "", ..LAYOUT }, "1 to 255 bytes"),
             (Layout { sort_key: Some(LONG), ..LAYOUT }, "1 to 255 bytes"),
-            (Layout { sort_key: Some(LAYOUT.partition_key), ..LAYOUT }, "have one name"),
+            (Layout { sort_key: Some("orderId"), ..LAYOUT }, "the name of the partition key"),
             (Layout { attributes: &["total", "line"], ..LAYOUT }, "is a key"),
             (Layout { attributes: &["_writes"], ..LAYOUT }, "one of this crate's"),
             (Layout { attributes: &["v"], ..named(Names::DEFAULT.version("v")) }, "one of this crate's"),

@@ -304,6 +304,9 @@ impl Sender {
         sent: Boxed<'_>,
     ) -> Ended {
         record_request(operation, table);
+        if table == Some("") {
+            return (SendOutcome::Rejected("the name of the table is empty; give it one".into()), false);
+        }
         let fruitless = self.reach.fruitless();
         let sending = Sending::new(leave_by.map(|latest| (self.clock.clone(), latest)));
         let mut sending = pin!(SENDING.scope(sending, sent));
