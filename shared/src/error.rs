@@ -1,6 +1,5 @@
 //! Errors by outcome: the state of the data, and the remedy.
 
-use crate::rejection::sentence;
 use crate::throttling::{Throttled, ThrottlingLimit};
 use aws_sdk_dynamodb::error::ErrorMetadata;
 use fencepost_core::edit::brief;
@@ -156,11 +155,14 @@ pub enum FailureKind {
 /// cause is that of one attempt, so it does not say here that nothing was applied.
 fn innermost(source: &Source) -> String {
     let mut cause: &dyn StdError = &**source;
-    while let Some(inner) = cause.source() {
+    while !cause.is::<Throttled>() // it names the limit
+        && let Some(inner) = cause.source()
+    {
         cause = inner;
     }
     if let Some(metadata) = cause.downcast_ref::<ErrorMetadata>() {
-        return sentence(metadata.code(), metadata.message()); // its own Display is that of a struct
+        // Its own `Display` is that of a struct.
+        return format!("{}: {}", metadata.code().unwrap_or("no code"), metadata.message().unwrap_or("no message"));
     }
     if let Some(FailureKind::Contention { attempts }) = cause.downcast_ref().map(|failure: &Failure| &failure.kind) {
         return format!("{attempts} attempts lost to other writers, or time ran out");

@@ -137,7 +137,7 @@ fn credentials_in<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e Credential
 }
 
 /// What the service said, and what to correct.
-pub(crate) fn sentence(code: Option<&str>, message: Option<&str>) -> String {
+fn sentence(code: Option<&str>, message: Option<&str>) -> String {
     let code = code.unwrap_or("no code");
     format!("{code}: {}{}", message.unwrap_or("no message"), remedy(code))
 }

@@ -21,7 +21,7 @@ fn stock<T>() -> Field<T, i64> {
     Field::of("stock")
 }
 
-fn take<T>(by: i64) -> Edit<T> {
+fn take<T: Record>(by: i64) -> Edit<T> {
     stock().add(-by, 0..)
 }
 
@@ -53,7 +53,7 @@ async fn with_receipts() -> (Engine, Store) {
 /// The decision leaves the bounds to the edit, and the create could still be applied by a second copy.
 #[tokio::test(start_paused = true)]
 async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_the_refusal_is_told() {
-    fn edits<T>() -> [Edit<T>; 3] {
+    fn edits<T: Record>() -> [Edit<T>; 3] {
         [take(60), take(1).only_if(stock().is(7)), stock().set(50).only_if_changed()]
     }
     async fn refused<T: Record>(is_read: bool, edit: usize) -> (usize, usize) {

@@ -4,7 +4,7 @@
 use crate::harness::engine::Engine;
 use fencepost::field::{Field, Optional};
 use fencepost::{
-    Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, Reads, Record, Store, Table, UpdateError,
+    Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, Number, Reads, Record, Store, Table, UpdateError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -122,15 +122,16 @@ async fn an_edit_that_cannot_be_right_is_refused_by_its_attribute_before_anythin
     let nested = (0..9).fold(fields.balance.is(1), |inner, _| !inner);
     let low = [(0..=9, "low".to_owned())];
     let twice = [(0..=100, "low".to_owned()), (50..=200, "high".to_owned())];
-    let reversed = [(9..=0, "low".to_owned())];
+    let (above, below) = (9, 0);
+    let reversed = [(above..=below, "low".to_owned())];
     let set = || fields.balance.set(7);
     for (edit, reason) in [
         (fields.rates.set(BTreeMap::new()).and(day.set(1.5)), "changes rates and rates.day"),
         (fields.balance.add(1, ..).and(set()), "changes balance twice"),
         (fields.balance.add(1, -9..=-1), "balance: no number is within the bounds"),
-        (fields.balance.add(1, 9..=1), "balance: the lower bound of the add is above the upper one"),
+        (fields.balance.add(1, above..=below), "balance: the lower bound of the add is above the upper one"),
         (
-            day.add(number("0.5"), 0..=10),
+            day.add(Number::parse("0.5").expect("a number"), 0..=10),
             "rates.day: only a whole amount of at most 38 digits has bounds for its result",
         ),
         (
@@ -206,6 +207,14 @@ async fn what_a_decision_takes_for_absent_is_absent() {
         assert_eq!(matches!(told, Err(Error::Refused("blocked"))), is_blocked, "{told:?}");
         assert_eq!(engine.take_counts(), (reads_of_the_block, usize::from(!is_blocked)));
         assert_eq!(accounts.get(&opened).await.expect("read").is_some(), !is_blocked);
+        // A step that needs the item is not refused because nobody has looked.
+        let mut reads = Reads::new();
+        let of_block = reads.later("block", &accounts, &block);
+        let updated = store.transact_with_retry(reads, |attempt| {
+            attempt.update_at(of_block, &account(4))?;
+            Ok::<_, Error>(())
+        });
+        assert_eq!(updated.await.is_ok(), is_blocked);
         if !is_blocked {
             // The step on the unread item proves that it is absent. So nothing is read.
             accounts.delete(&opened).await.expect("it is there");
