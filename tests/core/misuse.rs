@@ -275,3 +275,21 @@ async fn a_create_tells_the_value_that_is_stored() {
     let created = table.create("n-1", &Nested { twice: Some(None) }).await.expect("a free key");
     assert_eq!(Some(created.value), table.get("n-1").await.expect("read").map(|read| read.value));
 }
+
+/// `create` sends no key of its own. So a table without the sort key takes the first item, and refuses the second one as if
+/// its key were taken.
+#[tokio::test]
+async fn a_table_that_lacks_the_sort_key_does_not_show_the_item_of_another_key() {
+    #[derive(Debug, Serialize, Deserialize, Record)]
+    #[record(key = "eventId", sort = "seat")]
+    struct Seat {
+        by: String,
+    }
+    let engine = Engine::with_tables(&[("Seats", "eventId")]);
+    let seats: Table<Seat> = Store::new(&engine.client()).table("Seats");
+    let by = |name: &str| Seat { by: name.to_owned() };
+    seats.create(("e-1", 1), &by("Ann")).await.expect("it looks right");
+    let told = seats.create(("e-1", 2), &by("Bob")).await;
+    let Err(Error::Failed(failure)) = told else { panic!("{told:?}") };
+    assert!(failure.to_string().contains("seat is a key of the Record and not of the table"), "{failure}");
+}

@@ -2,11 +2,10 @@
 
 use super::attempt::Attempt;
 use super::drive::Driver;
-use super::rows::{Contest, Known, Sending};
+use super::rows::{Contest, Known, KnownRow, Sending};
 use super::send::Reason;
 use crate::error::{Failure, FailureKind};
 use fencepost_core::format::item::Attributes;
-use fencepost_core::format::layout::Layout;
 use fencepost_core::{Base, Role};
 use std::collections::BTreeSet;
 use tracing::debug;
@@ -36,7 +35,7 @@ impl Attempt {
                         continue;
                     }
                     let layout = self.rows[step.row].layout;
-                    let known = match readable(layout, item, unseen) {
+                    let known = match readable(&self.rows[step.row], item, unseen) {
                         // The decision says what follows: the key is taken at least.
                         Err(Failure { kind: FailureKind::CorruptItem { reason }, .. }) if !self.is_transaction() => {
                             Known::Damaged(reason)
@@ -69,8 +68,7 @@ impl Attempt {
             }
         }
         if let Some((row, item)) = driver.shown.pop().filter(|(row, _)| burned == Some(*row)) {
-            let layout = self.rows[row].layout;
-            let known = readable(layout, item, unseen)?;
+            let known = readable(&self.rows[row], item, unseen)?;
             // Where a single row was burned, others may have been first all the same.
             is_race_lost |= matches!(base_of_burned, Some(Base::Row { .. })) && !self.is_transaction();
             self.learn(row, known);
@@ -97,8 +95,19 @@ impl Attempt {
 }
 
 /// A row in a refusal. If it is unreadable and `unseen` rows may show an earlier attempt, nothing is proved.
-fn readable(layout: &Layout, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
-    Known::of(layout, item).map_err(|failure| {
+fn readable(row: &KnownRow, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
+    let of_another =
+        item.as_ref().and_then(|item| row.address.key.iter().find(|(name, key)| item.get(*name) != Some(key)));
+    let known = match of_another {
+        Some((name, _)) => Err(Failure::of(FailureKind::InvalidRecord {
+            reason: format!(
+                "{name} is a key of the Record and not of the table, which has another item in this row; Store::check says \
+                 in what they differ"
+            ),
+        })),
+        None => Known::of(row.layout, item),
+    };
+    known.map_err(|failure| {
         if unseen.is_empty() { failure } else { Failure::of(FailureKind::OutcomeUnknown { source: failure.into() }) }
     })
 }
