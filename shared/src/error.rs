@@ -5,6 +5,7 @@ use aws_sdk_dynamodb::error::ErrorMetadata;
 use fencepost_core::edit::brief;
 use fencepost_core::format::Unwritable;
 use fencepost_core::{Attributes, InvalidValue, Versioned};
+use std::collections::BTreeMap;
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::fmt;
@@ -247,13 +248,8 @@ impl fmt::Display for Place {
 impl fmt::Display for PlacedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.table.is_empty() { "a table without a name" } else { &self.table })?;
-        let mut parts: Vec<_> = self.key.iter().collect();
-        if let [first, second] = &mut parts[..]
-            && first.0 > second.0
-        {
-            std::mem::swap(first, second); // a map has no order
-        }
-        for (name, value) in parts {
+        let in_order: BTreeMap<_, _> = self.key.iter().collect();
+        for (name, value) in &in_order {
             write!(f, ", {name} {}", brief(Some(value)))?;
         }
         Ok(())

@@ -184,7 +184,6 @@ pub use transact::{Attempt, Item, Reads};
 pub mod __private {
     use crate::table::field::not_read;
     pub use crate::table::field::{Written, check_same};
-    use fencepost_core::format::layout::Layout;
     pub use serde::{Deserialize, Serialize};
     pub use serde_dynamo::Serializer;
     use serde_dynamo::{AttributeValue, Deserializer, Error};
@@ -195,9 +194,7 @@ pub mod __private {
 
     /// Refuses a record that no table can have where it is derived, and not only where its first table is made.
     pub const fn checked<T: crate::Record>() {
-        let (partition_key, sort_key) = (T::PARTITION_KEY, T::SORT_KEY);
-        let (attributes, expires_at, settings) = (T::ATTRIBUTES, T::EXPIRES_AT, T::SETTINGS.0);
-        let _ = Layout { partition_key, sort_key, attributes, expires_at, instance: None, settings }.checked();
+        let _ = crate::table::handle::layout_of::<T>();
     }
 
     /// What serde wrote for a value.

@@ -4,7 +4,8 @@
 use crate::harness::engine::Engine;
 use fencepost::field::{Field, Optional};
 use fencepost::{
-    Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, Number, Reads, Record, Store, Table, UpdateError,
+    Attempt, Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, Item, Number, Reads, Record, Store, Table,
+    UpdateError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -118,8 +119,10 @@ async fn an_edit_that_cannot_be_right_is_refused_by_its_attribute_before_anythin
     let fields = Account::FIELDS;
     let day = fields.rates.member("day").expect("a name");
     let unknown: Field<Account, u64, Optional> = Field::of("ballance");
-    let many = |count| Condition::any((0..count).map(|balance| fields.balance.is(balance)));
-    let nested = (0..9).fold(fields.balance.is(1), |inner, _| !inner);
+    // Trees that would take the stack with them, if they were kept until they are refused.
+    let tree = |join: fn(Condition<Account>, Condition<Account>) -> Condition<Account>| {
+        (0..50_000).fold(fields.balance.is(0), |tree, n| join(tree, fields.balance.is(n)))
+    };
     let low = [(0..=9, "low".to_owned())];
     let twice = [(0..=100, "low".to_owned()), (50..=200, "high".to_owned())];
     let (above, below) = (9, 0);
@@ -144,8 +147,9 @@ async fn an_edit_that_cannot_be_right_is_refused_by_its_attribute_before_anythin
             "note: it has no bands, or each of them ends before it begins",
         ),
         (set().only_if(fields.balance.is_any_of([])), "balance: is_any_of needs a value"),
-        (set().only_if(many(101)), "at most 100 conditions"),
-        (set().only_if(nested), "at most 8 levels"),
+        (set().only_if(tree(Condition::and)), "at most 100 conditions"),
+        (set().only_if(tree(|tree, _| !tree)), "at most 8 levels"),
+        (set().only_if(tree(|tree, one| one.clone().and(one.or(tree)))), "at most 8 levels"),
         (set().stamp(&unknown, 1), "ballance is not among the attributes"),
         (set().only_if(unknown.is_none()), "ballance is not among the attributes"),
         (Edit::default().stamp(&fields.note, "late".to_owned()), "the edit changes nothing"),
@@ -177,52 +181,39 @@ async fn a_failure_names_its_operation_its_table_and_its_key() {
 /// A decision that takes an unread item for absent is made again on the item, unless a step proves the absence.
 #[tokio::test]
 async fn what_a_decision_takes_for_absent_is_absent() {
-    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
-    let store = Store::new(&engine.client());
-    let accounts: Table<Account> = store.table(TABLE);
-    let account = |balance| Account { balance, note: None, rates: BTreeMap::default() };
-    for (is_blocked, reads_of_the_block) in [(false, 1), (true, 1)] {
-        let (block, opened) = (format!("block {is_blocked}"), format!("opened {is_blocked}"));
-        if is_blocked {
-            accounts.create(&block, &account(1)).await.expect("a free key");
-        }
-        engine.take_log();
-        let open = async |also_blocks: bool| {
-            let mut reads = Reads::new();
-            let (of_block, of_opened) =
-                (reads.later("block", &accounts, &block), reads.later("opened", &accounts, &opened));
-            let opens = store.transact_with_retry(reads, |attempt| {
-                if attempt.get(of_block)?.is_some() {
-                    return Err(Error::Refused("blocked"));
-                }
-                if also_blocks {
-                    attempt.put_if_absent(of_block, &account(2))?;
-                }
-                attempt.put_if_absent(of_opened, &account(3))?;
-                Ok(())
-            });
-            opens.await
-        };
-        let told = open(false).await;
-        assert_eq!(matches!(told, Err(Error::Refused("blocked"))), is_blocked, "{told:?}");
-        assert_eq!(engine.take_counts(), (reads_of_the_block, usize::from(!is_blocked)));
-        assert_eq!(accounts.get(&opened).await.expect("read").is_some(), !is_blocked);
-        // A step that needs the item is not refused because nobody has looked.
-        let mut reads = Reads::new();
-        let of_block = reads.later("block", &accounts, &block);
-        let updated = store.transact_with_retry(reads, |attempt| {
-            attempt.update_at(of_block, &account(4))?;
-            Ok::<_, Error>(())
-        });
-        assert_eq!(updated.await.is_ok(), is_blocked);
-        if !is_blocked {
-            // The step on the unread item proves that it is absent. So nothing is read.
-            accounts.delete(&opened).await.expect("it is there");
-            engine.take_log();
-            open(true).await.expect("free keys");
-            assert_eq!(engine.take_counts(), (0, 2), "its tombstone is found by the first write");
-        }
+    fn account() -> Account {
+        Account { balance: 5, note: None, rates: BTreeMap::default() }
     }
+    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
+    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
+    accounts.create("a-1", &account()).await.expect("a free key");
+    let decided =
+        async |block: &str, opened: &str, decide: fn(&mut Attempt, [Item<Account>; 2]) -> Result<(), Failure>| {
+            let mut reads = Reads::new();
+            let items = [block, opened].map(|key| reads.later(key, &accounts, key));
+            engine.take_log();
+            let told: Result<(), Error> =
+                accounts.store().transact_with_retry(reads, |attempt| Ok(decide(attempt, items)?)).await;
+            (told.is_ok(), engine.take_counts())
+        };
+    let opens: fn(&mut Attempt, [Item<Account>; 2]) -> _ = |attempt, [block, opened]| match attempt.get(block)? {
+        Some(_) => Ok(()),
+        None => attempt.put_if_absent(opened, &account()).map(drop),
+    };
+    assert_eq!(decided("a-1", "b-1", opens).await, (true, (1, 0)), "a-1 is there");
+    assert_eq!(decided("a-2", "b-2", opens).await, (true, (1, 1)), "a-2 is not");
+    assert!(accounts.get("b-1").await.expect("read").is_none() && accounts.get("b-2").await.expect("read").is_some());
+    let proves: fn(&mut Attempt, [Item<Account>; 2]) -> _ = |attempt, [block, opened]| {
+        assert!(attempt.get(block)?.is_none());
+        attempt.put_if_absent(block, &account())?;
+        attempt.put_if_absent(opened, &account()).map(drop)
+    };
+    assert_eq!(decided("a-3", "b-3", proves).await, (true, (0, 1)), "its step proves that a-3 is absent");
+    // A step that needs the item is not refused because nobody has looked.
+    let updates: fn(&mut Attempt, [Item<Account>; 2]) -> _ =
+        |attempt, [block, _]| attempt.update_at(block, &account()).map(drop);
+    assert_eq!(decided("a-1", "b-4", updates).await, (true, (1, 1)));
+    assert_eq!(decided("a-4", "b-4", updates).await, (false, (1, 0)));
 }
 
 #[tokio::test]
@@ -236,29 +227,6 @@ async fn a_token_that_no_lease_has_and_a_scope_without_a_key_are_refused() {
         let claim = IdempotencyClaim::new(scope, &["", "payload"]);
         assert_eq!(claim.is_ok(), is_one, "{scope:?}");
     }
-}
-
-/// A tree that is refused must not take the stack with it.
-#[tokio::test]
-async fn conditions_that_are_too_deep_or_too_many_are_refused_however_many_they_are() {
-    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    let balance = Account::FIELDS.balance;
-    let (one, many) = (|| balance.is(1), 0..50_000);
-    for (condition, reason) in [
-        (many.clone().fold(one(), |condition, _| !condition), "at most 8 levels"),
-        (
-            many.clone()
-                .fold(one(), |condition, n| if n % 2 == 0 { condition.and(one()) } else { condition.or(one()) }),
-            "levels",
-        ),
-        (many.fold(one(), |condition, _| condition.and(one())), "at most 100 conditions"),
-    ] {
-        let told = accounts.edit("a-1", &balance.set(2).only_if(condition)).await;
-        let Err(UpdateError::Failed(failure)) = told else { panic!("{told:?}") };
-        assert!(failure.to_string().contains(reason), "{failure}");
-    }
-    assert_eq!(engine.take_counts(), (0, 0));
 }
 
 /// `Some(None)` and `None` are stored alike. The answer of a create tells what will be read.

@@ -52,13 +52,9 @@ impl TableSchema {
             let part = |(name, role)| format!(r#"{{ "AttributeName": {name:?}, "KeyType": "{role}" }}"#);
             format!(r#""KeySchema": {}"#, list(parts.map(part)))
         };
-        let mut names = Vec::new();
-        for name in self.key_names() {
-            if !names.contains(&name) {
-                names.push(name);
-            }
-        }
-        let kinds = names.into_iter().map(|name| {
+        let all: Vec<_> = self.key_names().collect();
+        let names = all.iter().enumerate().filter(|(at, name)| !all[..*at].contains(name));
+        let kinds = names.map(|(_, name)| {
             let kind = self.type_of(name).map_or("S", |kind| kind.as_str());
             format!(
                 r#"{{ "{}": {name:?}, "{}": "{kind}" }}"#,

@@ -76,17 +76,15 @@ impl Store {
     }
 }
 
+/// The facts about the table in its `Record`. Impossible ones do not compile.
+pub(crate) const fn layout_of<T: Record>() -> Layout {
+    let (partition_key, sort_key) = (T::PARTITION_KEY, T::SORT_KEY);
+    let (attributes, expires_at, settings) = (T::ATTRIBUTES, T::EXPIRES_AT, T::SETTINGS.0);
+    Layout { partition_key, sort_key, attributes, expires_at, instance: None, settings }.checked()
+}
+
 impl<T: Record> Table<T> {
-    /// The facts about the table in its `Record`. Impossible ones do not compile.
-    pub(crate) const LAYOUT: &'static Layout = &Layout {
-        partition_key: T::PARTITION_KEY,
-        sort_key: T::SORT_KEY,
-        attributes: T::ATTRIBUTES,
-        expires_at: T::EXPIRES_AT,
-        instance: None,
-        settings: T::SETTINGS.0,
-    }
-    .checked();
+    pub(crate) const LAYOUT: &'static Layout = &layout_of::<T>();
 
     /// How long a tombstone is kept by default: 7 days. To change it, use [`Table::with_tombstone_retention`].
     pub const TOMBSTONE_RETENTION: Duration = Duration::from_hours(7 * 24);

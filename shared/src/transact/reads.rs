@@ -144,7 +144,9 @@ impl Reads {
             return Err(failure);
         }
         if self.stores.iter().any(|store| !store.sender().has_client_of(sender)) {
-            return Err(invalid("its tables belong to different stores".to_owned()));
+            return Err(invalid(
+                "its tables have clients of their own: make them of one Store or its clones".to_owned(),
+            ));
         }
         if self.rows.len() > MAX_STEPS {
             return Err(invalid(format!("it names {} items, at most {MAX_STEPS} can be", self.rows.len())));
