@@ -98,8 +98,13 @@
 //! | `axum` | extractors and answers for axum 0.8; implies `http` |
 //! | `lambda` | [`lambda`]: a router of axum behind an HTTP API, or a function behind a queue; implies `axum` |
 //! | `lambda-without-tls` | the same, for development: its client reaches only endpoints without TLS |
+//! | `maintenance` | for the operators of a table: [`maintenance`] explains a row and runs over all rows |
 //! | `testing` | the pure parts of the protocol, for property tests; not covered by semantic versioning |
 //!
+#![cfg_attr(
+    not(feature = "maintenance"),
+    doc = " [`maintenance`]: https://docs.rs/fencepost/latest/fencepost/maintenance/"
+)]
 #![cfg_attr(not(feature = "json"), doc = " [`json`]: https://docs.rs/fencepost/latest/fencepost/json/")]
 #![cfg_attr(not(feature = "http"), doc = " [`http`]: https://docs.rs/fencepost/latest/fencepost/http/")]
 #![cfg_attr(
@@ -144,6 +149,7 @@ pub mod lambda;
 pub mod lease;
 mod listing;
 pub mod lww;
+#[cfg(feature = "maintenance")]
 pub mod maintenance;
 mod rejection;
 mod settings;

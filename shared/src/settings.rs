@@ -156,7 +156,7 @@ impl WithoutTtl {
         WithoutTtl { regions: Regions::Strong, ..self }
     }
 
-    /// A delete leaves a tombstone, which a [sweep](crate::maintenance::Task::Sweep) removes after its time.
+    /// A delete leaves a tombstone, which a sweep (`maintenance::Task::Sweep`) removes after its time.
     #[must_use]
     pub const fn swept(self) -> Settings {
         Settings::of(self.other_writers, Deletes::Sweep, self.regions)

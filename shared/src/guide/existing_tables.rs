@@ -51,5 +51,5 @@
 //! # A restored table
 //!
 //! A table that was restored to an earlier moment needs new incarnations before anybody writes to it. Otherwise late
-//! requests and old tags could match its rows. See [`Task::Restamp`](crate::maintenance::Task::Restamp) and the section
+//! requests and old tags could match its rows. See `maintenance::Task::Restamp` and the section
 //! "Restore" of `docs/operations.md`.

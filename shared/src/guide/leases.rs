@@ -55,7 +55,7 @@
 //! signal ends the work and passes the lease on. The example `leader` of the crate is such a service:
 //!
 //! ```no_run
-//! # async fn main(leases: fencepost::lease::Leases) -> Result<(), Box<dyn std::error::Error>> {
+//! # async fn lead(leases: fencepost::lease::Leases) -> Result<(), Box<dyn std::error::Error>> {
 //! use fencepost::lease::LeaseTerms;
 //!
 //! let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };

@@ -25,6 +25,7 @@ use aws_sdk_dynamodb::operation::describe_time_to_live::DescribeTimeToLiveOutput
 use aws_sdk_dynamodb::operation::get_item::GetItemOutput;
 use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::query::QueryOutput;
+#[cfg(feature = "maintenance")]
 use aws_sdk_dynamodb::operation::scan::ScanOutput;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
@@ -251,6 +252,7 @@ impl Sender {
     }
 
     /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
+    #[cfg(feature = "maintenance")]
     pub(crate) async fn scan(&self, table: &str, after: Option<Attributes>, limit: Option<i32>, leave: Leave) -> Ended {
         let request = self.client.scan().table_name(table).set_exclusive_start_key(after.map(to_sdk)).set_limit(limit);
         let request = request.consistent_read(true);
