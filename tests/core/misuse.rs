@@ -4,8 +4,7 @@
 use crate::harness::engine::Engine;
 use fencepost::field::{Field, Optional};
 use fencepost::{
-    Attempt, Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, Item, Number, Reads, Record, Store, Table,
-    UpdateError,
+    Condition, Edit, Error, Failure, FailureKind, IdempotencyClaim, Number, Record, Store, Table, UpdateError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -176,44 +175,6 @@ async fn a_failure_names_its_operation_its_table_and_its_key() {
     assert!(said.ends_with("(in edit of Acounts, accountId \"a-1\")"), "{said}");
     let failure = table.get("").await.expect_err("an empty key");
     assert!(failure.to_string().ends_with("(in get of Acounts)"), "{failure}");
-}
-
-/// A decision that takes an unread item for absent is made again on the item, unless a step proves the absence.
-#[tokio::test]
-async fn what_a_decision_takes_for_absent_is_absent() {
-    fn account() -> Account {
-        Account { balance: 5, note: None, rates: BTreeMap::default() }
-    }
-    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY)]);
-    let accounts: Table<Account> = Store::new(&engine.client()).table(TABLE);
-    accounts.create("a-1", &account()).await.expect("a free key");
-    let decided =
-        async |block: &str, opened: &str, decide: fn(&mut Attempt, [Item<Account>; 2]) -> Result<(), Failure>| {
-            let mut reads = Reads::new();
-            let items = [block, opened].map(|key| reads.later(key, &accounts, key));
-            engine.take_log();
-            let told: Result<(), Error> =
-                accounts.store().transact_with_retry(reads, |attempt| Ok(decide(attempt, items)?)).await;
-            (told.is_ok(), engine.take_counts())
-        };
-    let opens: fn(&mut Attempt, [Item<Account>; 2]) -> _ = |attempt, [block, opened]| match attempt.get(block)? {
-        Some(_) => Ok(()),
-        None => attempt.put_if_absent(opened, &account()).map(drop),
-    };
-    assert_eq!(decided("a-1", "b-1", opens).await, (true, (1, 0)), "a-1 is there");
-    assert_eq!(decided("a-2", "b-2", opens).await, (true, (1, 1)), "a-2 is not");
-    assert!(accounts.get("b-1").await.expect("read").is_none() && accounts.get("b-2").await.expect("read").is_some());
-    let proves: fn(&mut Attempt, [Item<Account>; 2]) -> _ = |attempt, [block, opened]| {
-        assert!(attempt.get(block)?.is_none());
-        attempt.put_if_absent(block, &account())?;
-        attempt.put_if_absent(opened, &account()).map(drop)
-    };
-    assert_eq!(decided("a-3", "b-3", proves).await, (true, (0, 1)), "its step proves that a-3 is absent");
-    // A step that needs the item is not refused because nobody has looked.
-    let updates: fn(&mut Attempt, [Item<Account>; 2]) -> _ =
-        |attempt, [block, _]| attempt.update_at(block, &account()).map(drop);
-    assert_eq!(decided("a-1", "b-4", updates).await, (true, (1, 1)));
-    assert_eq!(decided("a-4", "b-4", updates).await, (false, (1, 0)));
 }
 
 #[tokio::test]

@@ -281,16 +281,10 @@ impl Attempt {
         (0..self.rows.len()).filter(|&row| is_unknown(&self.rows[row])).collect()
     }
 
-    /// The rows that the decision looked at although they are known only from memory, or not at all. A step on an unknown
-    /// row proves what the decision took it for.
+    /// The rows used by the decision but known only from memory.
     pub(crate) fn to_be_read_again(&self) -> Vec<usize> {
-        let is_guessed = |index: &usize| {
-            let row = &self.rows[*index];
-            let is_unknown =
-                || matches!(row.known, Known::Nothing) && !self.steps.iter().any(|step| step.row == *index);
-            row.is_looked_at.load(Relaxed) && (!row.is_fresh || is_unknown())
-        };
-        (0..self.rows.len()).filter(is_guessed).collect()
+        let rests_on_memory = |row: &KnownRow| !row.is_fresh && row.is_looked_at.load(Relaxed);
+        (0..self.rows.len()).filter(|&row| rests_on_memory(&self.rows[row])).collect()
     }
 
     /// Forgets the large rows written by these steps. So none is in memory together with the row in a refusal of its

@@ -78,9 +78,8 @@ impl Attempt {
         item.row_of(self.reads)
     }
 
-    /// The item as it was observed. `None` if the key has no row or a tombstone. An item that is not
-    /// [known](Attempt::knows) yet is `None` too. If the decision then ends without a step for it, the item is
-    /// read, and the decision is made again.
+    /// The item as it was observed. `None` if the key has no row or a tombstone, or if the item is not
+    /// [known](Attempt::knows) yet: then only a step for it, such as [`Attempt::put_if_absent`], proves that it is absent.
     ///
     /// # Errors
     /// [`FailureKind::CorruptItem`]: the stored item does not decode. Repair the row. [`FailureKind::InvalidTransaction`]: the
@@ -101,10 +100,7 @@ impl Attempt {
     pub fn put_if_absent<T: Record>(&mut self, item: Item<T>, value: &T) -> Result<ItemVersion, Failure> {
         let row = self.row(item)?;
         let known = &self.rows[row];
-        // What is not known is not relied upon: the step proves the absence, or it fails for another reason.
-        if !matches!(known.known, Known::Nothing) {
-            known.is_looked_at.store(true, Relaxed);
-        }
+        known.is_looked_at.store(true, Relaxed);
         let write = match &known.known {
             Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
                 Write::Create(Table::<T>::encode(value)?)
