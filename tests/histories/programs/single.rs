@@ -149,7 +149,8 @@ async fn under_lease<T: Subject>(player: &Player, table: &Table<T>, row: Row, ca
             noted.own.plays("Leases::hold");
             match leases.hold(lease_key, &holder, terms, Duration::from_secs(2)).await {
                 Ok(held) => {
-                    believes(held.token(), held.remaining());
+                    // No longer: if this future is dropped, the lease is released without another word.
+                    believes(held.token(), held.remaining().min(Duration::from_nanos(1)));
                     noted.own.plays("Held::lost");
                     let told = tokio::select! {
                         told = update(held.token().clone()) => told,
