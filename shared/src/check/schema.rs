@@ -133,12 +133,12 @@ impl TableSchema {
         self
     }
 
-    /// The attributes that are keys of the table or of an index. One may come several times.
     /// The type of a key, if one is set. The last one counts.
     pub(super) fn type_of(&self, name: &str) -> Option<&ScalarAttributeType> {
         self.types.iter().rev().find_map(|(key, kind)| (key == name).then_some(kind))
     }
 
+    /// The attributes that are keys of the table or of an index. One may come several times.
     pub(super) fn key_names(&self) -> impl Iterator<Item = &String> {
         self.keys.iter().chain(self.indexes.iter().flat_map(|index| &index.keys))
     }
