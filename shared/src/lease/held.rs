@@ -10,7 +10,7 @@ use crate::error::{Error, Failure, FailureKind, Source};
 use crate::fencing_token::FencingToken;
 use std::fmt;
 use std::future::poll_fn;
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::task::Poll;
 use std::time::Duration;
 use tokio::sync::watch::{self, Receiver, Sender};
@@ -128,16 +128,8 @@ impl Leases {
     /// Renews the lease until it is lost, its time is over, or nobody wants it. Then it releases the lease.
     async fn keep(self, mut lease: Lease, terms: LeaseTerms, shown: Sender<Option<DualClockDeadline>>) -> End {
         let mut unproved = None;
-        let lost = {
-            let (mut unwanted, mut lost) =
-                (pin!(shown.closed()), pin!(self.renewed(&mut lease, terms, &shown, &mut unproved)));
-            poll_fn(|context| match unwanted.as_mut().poll(context) {
-                Poll::Ready(()) => Poll::Ready(None),
-                Poll::Pending => lost.as_mut().poll(context),
-            })
-            .await
-        };
-        if let Some(lost) = lost {
+        let renewed = self.renewed(&mut lease, terms, &shown, &mut unproved);
+        if let Some(Some(lost)) = unless(pin!(shown.closed()), renewed).await {
             shown.send_replace(None);
             return End { unproved, released: Err(Error::Refused(lost)) };
         }
@@ -180,4 +172,17 @@ impl Leases {
             }
         }
     }
+}
+
+/// The output of `other`, or `None` if `stop` is ready first. `stop` is asked first.
+pub(super) async fn unless<T>(
+    mut stop: Pin<&mut impl Future<Output = ()>>,
+    other: impl Future<Output = T>,
+) -> Option<T> {
+    let mut other = pin!(other);
+    poll_fn(|context| match stop.as_mut().poll(context) {
+        Poll::Ready(()) => Poll::Ready(None),
+        Poll::Pending => other.as_mut().poll(context).map(Some),
+    })
+    .await
 }

@@ -1,14 +1,13 @@
 //! [`Leases::acquire_within`]: waits for a lease that another caller holds.
 
+use super::held::unless;
 use super::leases::Leases;
 use super::row::{Acquired, Lease, LeaseHeld};
 use super::terms::LeaseTerms;
 use crate::deadline::Deadline;
 use crate::error::{Error, Failure};
 use fencepost_core::{MIN_SEND_TIME, fraction};
-use std::future::poll_fn;
-use std::pin::{Pin, pin};
-use std::task::Poll;
+use std::pin::Pin;
 use std::time::Duration;
 use tracing::debug;
 
@@ -91,13 +90,8 @@ impl Leases {
             };
             let waited = forever.saturating_sub(began.remaining());
             let random = self.sender().rng.next_u64();
-            let mut pause =
-                pin!(tokio::time::sleep(pause_before_look(&mut next_half, terms.length(), waited, free_in, random)));
-            let is_stopped = poll_fn(|context| match stop.as_mut().poll(context) {
-                Poll::Ready(()) => Poll::Ready(true),
-                Poll::Pending => pause.as_mut().poll(context).map(|()| false),
-            });
-            if is_stopped.await {
+            let pause = pause_before_look(&mut next_half, terms.length(), waited, free_in, random);
+            if unless(stop.as_mut(), tokio::time::sleep(pause)).await.is_none() {
                 return Ok(None);
             }
         }
