@@ -52,10 +52,14 @@ impl Engine {
     fn answer(&self, operation: &str, request: &Value) -> (u16, String) {
         let mut state = self.0.lock().expect("no panic");
         let table = request["TableName"].as_str().unwrap_or_default();
+        // `key` is a key, or an item that is put.
         let row = |state: &State, table: &str, key: &Value| {
-            let key = key.as_object().and_then(|key| key.values().next()).and_then(|key| key["S"].as_str());
-            state.rows.get(table).map(|row| row.replacen(KEY, key.unwrap_or(KEY), 1))
+            let row = state.rows.get(table)?;
+            let (before, _) = row.split_once(&format!(r#"":{{"S":"{KEY}"}}"#))?;
+            let (_, name) = before.rsplit_once('"')?;
+            Some(row.replacen(KEY, key[name]["S"].as_str().unwrap_or(KEY), 1))
         };
+        let key_of = |write: &Value| write.get("Key").or(write.get("Item")).cloned().unwrap_or_default();
         let changes = |step: &Value| step.get("Put").or(step.get("Update")).cloned().unwrap_or_default();
         if let "PutItem" | "UpdateItem" | "TransactWriteItems" = operation {
             let writes = match &request["TransactItems"] {
@@ -66,12 +70,12 @@ impl Engine {
             if state.refusals > 0 {
                 state.refusals -= 1;
                 let refused_by = |write: &Value| {
-                    let row = row(&state, write["TableName"].as_str().unwrap_or_default(), &write["Key"]);
+                    let row = row(&state, write["TableName"].as_str().unwrap_or_default(), &key_of(write));
                     row.map(|row| format!(r#""Code":"ConditionalCheckFailed","Item":{row}"#))
                 };
                 let reasons = writes.iter().map(|write| refused_by(write).unwrap_or(r#""Code":"None""#.to_owned()));
                 let reasons: Vec<_> = reasons.map(|reason| format!("{{{reason}}}")).collect();
-                return match (operation, row(&state, table, &request["Key"])) {
+                return match (operation, row(&state, table, &key_of(request))) {
                     ("TransactWriteItems", _) => {
                         let reasons = reasons.join(",");
                         let code = "TransactionCanceledException";
