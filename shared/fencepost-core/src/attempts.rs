@@ -7,7 +7,6 @@ use super::refusal::{RefusedStep, vanishes_soon};
 use super::settle::{MOST_OPEN, made, writes_to};
 use crate::fault::{Cause, Fault};
 use crate::version::{Incarnation, ItemVersion};
-use std::collections::BTreeSet;
 use std::time::SystemTime;
 
 /// The attempts of one change. An attempt is *open* if it was refused and may still be applied. The next attempt has an
@@ -101,12 +100,18 @@ impl Attempts {
         writes.filter(|(of, sent, _)| *of == row && is_here(sent)).map(|(_, sent, _)| sent.id).collect()
     }
 
-    /// For each open attempt without a shown row to judge it by, one of its rows. A service may name only one of the
+    /// For each open attempt without a shown row to judge it by, one of its rows, in their order. A service may name only one of the
     /// steps with a failed condition. So a refusal by other rows does not tell.
-    pub fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> BTreeSet<usize> {
+    pub fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> Vec<usize> {
         let rows = self.open.iter().map(OpenAttempt::rows_that_tell);
         let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));
-        unseen.filter_map(|rows| rows.first().copied()).collect()
+        let mut in_order = Vec::new();
+        for row in unseen.filter_map(|rows| rows.first().copied()) {
+            if let Err(place) = in_order.binary_search(&row) {
+                in_order.insert(place, row);
+            }
+        }
+        in_order
     }
 
     /// Judges the open attempts by a row just shown. Finds the applied one, and drops the dead ones.

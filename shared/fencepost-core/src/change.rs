@@ -20,7 +20,6 @@ use super::refusal::{
 use super::settle::{After, Facts, after, can_be_burned, committed, made};
 use super::time::{Draw, Now};
 use super::version::{Incarnation, ItemVersion};
-use std::collections::BTreeSet;
 use std::mem;
 use std::time::{Duration, SystemTime};
 
@@ -118,7 +117,7 @@ pub enum Told {
     /// The attempt was not applied. Decide again on the rows of the refusal.
     NotApplied {
         /// The rows to read before, because they may show an earlier attempt as applied.
-        unseen: BTreeSet<usize>,
+        unseen: Vec<usize>,
         /// The row that a burn has shown, which is later than the refusal.
         burned: Option<usize>,
     },
@@ -791,7 +790,7 @@ impl Change {
                 }
                 (Burned::Judged { row, .. }, verdict) if verdict.is_final() => {
                     self.attempts.stay_open(others);
-                    self.tell(Told::NotApplied { unseen: BTreeSet::new(), burned: Some(row) });
+                    self.tell(Told::NotApplied { unseen: Vec::new(), burned: Some(row) });
                 }
                 (Burned::Judged { .. }, _) => {
                     self.fail(Fault::Unknown(Cause::Said("the burn of an earlier attempt proved nothing")));

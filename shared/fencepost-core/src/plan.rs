@@ -163,7 +163,7 @@ fn change_row(
     let is_ours = !row.at.incarnation.is_foreign() || layout.marks_by_time();
     let marks = if is_ours { &[names.buried, names.purge_at][..] } else { &[names.buried] };
     let marks = marks.iter().filter(|name| row.attributes.contains_key(**name));
-    diff.remove.extend(marks.map(|&name| name.to_owned()));
+    diff.0.extend(marks.map(|&name| (name.to_owned(), None)));
     check_size(size_of_item(names, diff.applied(&row.attributes)), row.bytes)?;
     let demand = Demand::of(layout, row);
     let write = condition::update_at(key.clone(), &demand, commit, &diff).or_else(|| {
@@ -188,11 +188,10 @@ fn delete(
     let purge_at = row::end_of_tombstone(layout, purge_at);
     // If values have a TTL attribute of their own, TTL looks at no other attribute. So the tombstone needs it too.
     let mut diff = Diff::default();
+    diff.0.extend(layout.attributes.iter().map(|&name| (name.to_owned(), None)));
     if let (Some(name), Some(seconds)) = (layout.ttl_of_values(), purge_at) {
-        diff.set.insert(name.to_owned(), row::number(seconds));
+        diff.0.insert(name.to_owned(), Some(row::number(seconds)));
     }
-    let removed = layout.attributes.iter().filter(|name| !diff.set.contains_key(**name));
-    diff.remove = removed.map(|&name| name.to_owned()).collect();
     let bury = |commit: &Commit<'_>| condition::bury_at(key.clone(), demand, commit, &diff, purge_at);
     // Forgetting ids is optional.
     bury(commit).or_else(|| bury(&Commit { prune: &[], ..*commit })).ok_or_else(too_long)

@@ -5,7 +5,6 @@ use fencepost_core::{
     Reason, RetryPolicy, Role, Seen, SeenRow, SendId, SentWrite, Step, TableRules, Terms, Told, Trace, Version, What,
     Why, WriteId,
 };
-use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
 const RULES: TableRules =
@@ -144,7 +143,7 @@ impl Play {
         not_now.reasons = vec![Reason::NotNow];
         play.random = 2;
         play.answer(&leave, not_now);
-        assert_eq!(play.tells(), Told::NotApplied { unseen: BTreeSet::new(), burned: None });
+        assert_eq!(play.tells(), Told::NotApplied { unseen: Vec::new(), burned: None });
         assert!(play.change.attempts().is_open(id));
         (play, id)
     }
@@ -568,7 +567,7 @@ fn after_a_lost_answer_a_write_pauses_for_half_of_the_time_left_at_most() {
 
 #[test]
 fn before_an_attempt_elsewhere_an_open_one_is_burned_and_the_burn_tells_what_became_of_it() {
-    let not_applied = || Told::NotApplied { unseen: BTreeSet::new(), burned: Some(0) };
+    let not_applied = || Told::NotApplied { unseen: Vec::new(), burned: Some(0) };
     for ending in [
         Ending::Burned,
         Ending::Shows(2, false),
@@ -795,7 +794,7 @@ fn the_row_of_an_open_attempt_is_read_unless_the_refusal_has_shown_it() {
         answer.reasons.insert(1 - shown, Reason::None);
         play.random = 3;
         play.answer(&leave, answer);
-        let unseen = if shown == 0 { BTreeSet::new() } else { BTreeSet::from([0]) };
+        let unseen = if shown == 0 { Vec::new() } else { vec![0] };
         assert_eq!(play.tells(), Told::NotApplied { unseen, burned: None });
         assert!(play.change.attempts().is_open(id));
     }

@@ -16,7 +16,7 @@ impl Attempt {
         &mut self,
         driver: &mut Driver<'_>,
         sending: &Sending,
-        unseen: &BTreeSet<usize>,
+        unseen: &[usize],
         burned: Option<usize>,
     ) -> Result<Vec<usize>, Failure> {
         let reasons = std::mem::take(&mut driver.reasons);
@@ -95,7 +95,7 @@ impl Attempt {
 }
 
 /// A row in a refusal. If it is unreadable and `unseen` rows may show an earlier attempt, nothing is proved.
-fn readable(row: &KnownRow, item: Option<Attributes>, unseen: &BTreeSet<usize>) -> Result<Known, Failure> {
+fn readable(row: &KnownRow, item: Option<Attributes>, unseen: &[usize]) -> Result<Known, Failure> {
     let of_another =
         item.as_ref().and_then(|item| row.address.key.iter().find(|(name, key)| item.get(*name) != Some(key)));
     let known = match of_another {

@@ -191,8 +191,9 @@ impl<T: Record> Table<T> {
 
     pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
         let mut diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
-        Self::check_declares(diff.set.keys().chain(&diff.remove))?;
-        settle_all(T::EXPIRES_AT, &mut diff.set).map_err(invalid)?;
+        Self::check_declares(diff.0.keys())?;
+        settle_all(T::EXPIRES_AT, diff.0.iter_mut().filter_map(|(name, value)| Some((name, value.as_mut()?))))
+            .map_err(invalid)?;
         Ok(diff)
     }
 

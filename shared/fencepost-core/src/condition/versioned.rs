@@ -85,12 +85,12 @@ fn change(demand: &Demand<'_>, commit: &Commit<'_>, diff: &Diff) -> Expression {
     let mut expression = Expression::default();
     expression.demand_state(demand);
     expression.commit_at(demand, commit);
-    for (index, (attribute, value)) in diff.set.iter().enumerate() {
+    for (index, (attribute, value)) in diff.set().enumerate() {
         let name = expression.name(format!("#s{index}"), attribute);
         expression.value(format!(":s{index}"), value.clone());
         expression.set(format!("{name} = :s{index}"));
     }
-    for (index, attribute) in diff.remove.iter().enumerate() {
+    for (index, attribute) in diff.removed().enumerate() {
         let name = expression.name(format!("#r{index}"), attribute);
         expression.remove(name);
     }

@@ -2,38 +2,50 @@
 
 use crate::format::{AsKind, AttributeValue};
 use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 /// An item or a part of one in the form of `DynamoDB`: a map from attribute name to value.
 pub type Attributes = HashMap<String, AttributeValue>;
 
-/// The top-level attributes to set and to remove in order to turn one item into another.
+/// The top-level attributes that turn one item into another: their new values, and `None` for those to remove.
 #[derive(Clone, PartialEq, Default, Debug)]
-pub struct Diff {
-    /// New attributes, and new values of others.
-    pub set: BTreeMap<String, AttributeValue>,
-    /// Attributes to remove.
-    pub remove: BTreeSet<String>,
-}
+pub struct Diff(pub BTreeMap<String, Option<AttributeValue>>);
 
 impl Diff {
     /// Computes the difference between `old` and `new`, attribute by attribute. A changed map or list is set as a whole.
     #[must_use]
     pub fn between(old: &Attributes, new: Attributes) -> Self {
-        let remove = old.keys().filter(|name| !new.contains_key(*name)).cloned().collect();
-        let set = new.into_iter().filter(|(name, value)| old.get(name) != Some(value));
-        Diff { set: set.collect(), remove }
+        let mut changes = BTreeMap::new();
+        // One by one, because to collect them would sort them first, for which much code is generated.
+        for name in old.keys().filter(|name| !new.contains_key(*name)) {
+            changes.insert(name.clone(), None);
+        }
+        for (name, value) in new {
+            if old.get(&name) != Some(&value) {
+                changes.insert(name, Some(value));
+            }
+        }
+        Diff(changes)
+    }
+
+    /// The attributes that get a value.
+    pub fn set(&self) -> impl Iterator<Item = (&String, &AttributeValue)> {
+        self.0.iter().filter_map(|(name, value)| Some((name, value.as_ref()?)))
+    }
+
+    /// The attributes that go.
+    pub fn removed(&self) -> impl Iterator<Item = &String> {
+        self.0.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name)
     }
 
     pub fn applied<'a>(&'a self, item: &'a Attributes) -> impl Iterator<Item = (&'a String, &'a AttributeValue)> {
-        let stays = |name: &String| !self.remove.contains(name) && !self.set.contains_key(name);
-        item.iter().filter(move |(name, _)| stays(name)).chain(&self.set)
+        item.iter().filter(|(name, _)| !self.0.contains_key(*name)).chain(self.set())
     }
 
     /// Changes a whole item in the same way as the update expression.
     pub fn apply(&self, item: &mut Attributes) {
-        item.retain(|name, _| !self.remove.contains(name));
-        item.extend(self.set.iter().map(|(name, value)| (name.clone(), value.clone())));
+        item.retain(|name, _| !self.0.contains_key(name));
+        item.extend(self.set().map(|(name, value)| (name.clone(), value.clone())));
     }
 }
 
@@ -71,9 +83,8 @@ pub fn size_of(value: &AttributeValue) -> usize {
 /// A digest of the attributes with these names, the same only for the same values. Missing differs from every value.
 pub fn digest(attributes: &Attributes, names: &[&str]) -> [u8; 16] {
     let mut hash = Sha256::new();
-    for name in names.iter().copied().collect::<BTreeSet<_>>() {
-        let value = attributes.get(name);
-        add_text(&mut hash, if value.is_some() { b'+' } else { b'-' }, name.as_bytes());
+    for (name, value) in in_order(names.iter().map(|name| (name.as_bytes(), attributes.get(*name)))) {
+        add_text(&mut hash, if value.is_some() { b'+' } else { b'-' }, name);
         if let Some(value) = value {
             add_value(&mut hash, value);
         }
@@ -98,25 +109,36 @@ fn add_value(hash: &mut Sha256, value: &AttributeValue) {
         }
         AttributeValue::M(map) => {
             add_text(hash, b'M', &map.len().to_be_bytes());
-            for name in map.keys().map(String::as_str).collect::<BTreeSet<_>>() {
-                add_text(hash, b'K', name.as_bytes());
-                add_value(hash, &map[name]);
+            for (name, value) in in_order(map.iter().map(|(name, value)| (name.as_bytes(), Some(value)))) {
+                add_text(hash, b'K', name);
+                value.into_iter().for_each(|value| add_value(hash, value));
             }
         }
         // The members of a set have no order.
-        AttributeValue::Ss(set) => add_set(hash, b's', set.iter().map(String::as_bytes)),
-        AttributeValue::Ns(set) => add_set(hash, b'n', set.iter().map(String::as_bytes)),
-        AttributeValue::Bs(set) => add_set(hash, b'b', set.iter().map(Vec::as_slice)),
+        AttributeValue::Ss(set) => add_set(hash, b's', set.iter().map(|member| (member.as_bytes(), None))),
+        AttributeValue::Ns(set) => add_set(hash, b'n', set.iter().map(|member| (member.as_bytes(), None))),
+        AttributeValue::Bs(set) => add_set(hash, b'b', set.iter().map(|member| (member.as_slice(), None))),
         AttributeValue::Null(_) => add_text(hash, b'0', &[]),
     }
 }
 
-fn add_set<'a>(hash: &mut Sha256, kind: u8, members: impl Iterator<Item = &'a [u8]>) {
-    let members: BTreeSet<_> = members.collect();
+fn add_set<'a>(hash: &mut Sha256, kind: u8, members: impl Iterator<Item = Entry<'a>>) {
+    let members = in_order(members);
     add_text(hash, kind, &members.len().to_be_bytes());
-    for member in members {
+    for (member, _) in members {
         add_text(hash, kind, member);
     }
+}
+
+/// A name with the value that it has, or a member of a set.
+type Entry<'a> = (&'a [u8], Option<&'a AttributeValue>);
+
+/// In the order of their bytes, each name once. One type for all that has an order, because a sort is much code.
+fn in_order<'a>(entries: impl Iterator<Item = Entry<'a>>) -> Vec<Entry<'a>> {
+    let mut entries: Vec<_> = entries.collect();
+    entries.sort_unstable_by_key(|(name, _)| *name);
+    entries.dedup_by_key(|(name, _)| *name);
+    entries
 }
 
 /// Adds bytes with their kind and length. So two different lists of values never look alike.
@@ -129,6 +151,7 @@ fn add_text(hash: &mut Sha256, kind: u8, bytes: &[u8]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::collections::BTreeSet;
 
     fn of(value: AttributeValue) -> [u8; 16] {
         digest(&Attributes::from([("a".to_owned(), value)]), &["a"])

@@ -121,11 +121,11 @@ pub fn check_end(name: &str, value: &AttributeValue) -> Result<(), String> {
 
 /// Keeps the sets of a row in a change of it.
 pub fn keep_all_sets(row: &Attributes, change: &mut Diff) -> Result<(), Unwritable> {
-    for (name, value) in &mut change.set {
-        let Some(stored) = row.get(name) else { continue };
+    for (name, value) in &mut change.0 {
+        let (Some(stored), Some(value)) = (row.get(name), value) else { continue };
         keep_sets(name, stored, value).map_err(|reason| Unwritable::InvalidRecord { reason })?;
     }
-    change.set.retain(|name, value| row.get(name) != Some(value));
+    change.0.retain(|name, value| value.is_none() || row.get(name) != value.as_ref());
     Ok(())
 }
 
@@ -302,8 +302,8 @@ mod tests {
         let row = Attributes::from([("a".to_owned(), stored)]);
         let mut change = Diff::between(&row, Attributes::from([("a".to_owned(), L(vec![texts("y"), texts("x")]))]));
         keep_all_sets(&row, &mut change).expect("a set");
-        assert!(change.set.is_empty(), "an equal set is no change");
-        change.set.insert("a".to_owned(), L(vec![]));
+        assert!(change.0.is_empty(), "an equal set is no change");
+        change.0.insert("a".to_owned(), Some(L(vec![])));
         keep_all_sets(&row, &mut change).expect_err("an empty set");
     }
 }
