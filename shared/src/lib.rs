@@ -99,6 +99,7 @@
 //! | `lambda` | [`lambda`]: a router of axum behind an HTTP API, or a function behind a queue; implies `axum` |
 //! | `lambda-without-tls` | the same, for development: its client reaches only endpoints without TLS |
 //! | `maintenance` | for the operators of a table: [`maintenance`] explains a row and runs over all rows |
+//! | `uuid` | ids of the crate `uuid` as [keys](KeyPart) |
 //! | `testing` | the pure parts of the protocol, for property tests; not covered by semantic versioning |
 //!
 #![cfg_attr(
@@ -179,7 +180,8 @@ pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
 pub use table::field;
 pub use table::{
-    Condition, Edit, Edited, Exists, Key, KeyPart, NotEdited, NotEditedReason, Record, Table, Undecodable,
+    Condition, Decision, Edit, Edited, Exists, Key, KeyPart, NotEdited, NotEditedReason, Record, Table, Undecodable,
+    Upserted,
 };
 pub use throttling::ThrottlingLimit;
 pub use timestamp::Timestamp;

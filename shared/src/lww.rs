@@ -213,7 +213,7 @@ impl<T: LwwRecord> LwwTable<T> {
     }
 
     async fn register_at(&self, key: &Attributes, instance: &T) -> Result<Registration<T>, Failure> {
-        let mut item = Table::<T>::encode(instance)?;
+        let mut item = Table::<T>::encode(instance, key)?;
         let order_key = order_key_of::<T>(&item).filter(|order_key| order_key.name.is_some()).ok_or_else(|| {
             let reason = format!("an instance has a whole number {} and a text {}", T::ORDERED_BY, T::NAMED_BY);
             Failure::of(FailureKind::InvalidRecord { reason })

@@ -103,7 +103,7 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
     let table = accounts::<Shared>(&engine);
     let keep = |_: &Account<Shared>| Ok::<Option<_>, ()>(None);
     let kept = table.update_with_retry(&key(), keep).await.expect("an account");
-    let refuse = |_: &Account<Shared>| Err("no");
+    let refuse = |_: &Account<Shared>| Err::<Account<Shared>, _>("no");
     let refused = table.update_with_retry(&key(), refuse).await.expect_err("a refusal");
     assert!(kept.at.incarnation.is_foreign() && matches!(refused, UpdateError::Refused("no")));
     let refused = table.edit(&key(), &balance().add(-51, 0..=100)).await.expect_err("too little");

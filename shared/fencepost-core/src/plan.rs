@@ -82,7 +82,9 @@ impl<'a> Write<'a> {
         let is_named_by_client = matches!(self, Write::Delete(..));
         let (request, on) = match self {
             Write::Create(item) => (create(layout, item, key, commit)?, Base::NoRow(first_version(layout))),
-            Write::Revive(row, item) => {
+            Write::Revive(row, mut item) => {
+                // The key stays, also where it is a field of the value.
+                item.retain(|name, _| !key.contains_key(name));
                 let change = Diff::between(&leftovers(layout, row), item);
                 (change_row(layout, row, change, key, commit)?, Demand::of(layout, row).base())
             }

@@ -51,18 +51,19 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     })?;
     let rules = Rules::of(&input.attrs)?;
     let (mut attributes, mut stored_fields) = (Vec::with_capacity(fields.named.len()), Vec::new());
+    let mut key_fields = Vec::new();
     for field in &fields.named {
         if let Some(attribute) = field.attrs.iter().find(|attribute| attribute.path().is_ident("record")) {
             return Err(syn::Error::new_spanned(attribute, "`record` belongs on the struct, and names fields there"));
         }
         let Some(stored) = rules.stored(field)? else { continue };
         let attribute = stored.name.clone();
-        if [Some(&key), sort.as_ref()].into_iter().flatten().any(|key| key.value() == attribute) {
-            let reason = format!("`{attribute}` is a key of the table, and the key is not part of the value");
-            return Err(syn::Error::new_spanned(field, reason));
-        }
-        if attributes.contains(&attribute) {
+        if attributes.contains(&attribute) || key_fields.contains(&attribute) {
             return Err(syn::Error::new_spanned(field, format!("another field is stored as `{attribute}` too")));
+        }
+        if [Some(&key), sort.as_ref()].into_iter().flatten().any(|key| key.value() == attribute) {
+            key_fields.push(attribute);
+            continue;
         }
         attributes.push(attribute);
         stored_fields.push(StoredField { field, stored });
@@ -71,6 +72,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         let reason = format!("`{}` is not among the attributes: {}", name.value(), attributes.join(", "));
         return Err(syn::Error::new(name.span(), reason));
     }
+    let key_fields = (!key_fields.is_empty())
+        .then(|| quote!(const KEY_FIELDS: &'static [&'static str] = &[#(#key_fields),*];));
     let sort = sort.map(
         |name| quote!(const SORT_KEY: ::core::option::Option<&'static str> = ::core::option::Option::Some(#name);),
     );
@@ -96,6 +99,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             const PARTITION_KEY: &'static str = #key;
             #sort
             const ATTRIBUTES: &'static [&'static str] = &[#(#attributes),*];
+            #key_fields
             #expires_at
             #settings
         }
@@ -129,7 +133,7 @@ mod tests {
     fn a_struct_says_all_that_it_was_told_and_nothing_more() {
         let bare = expanded("#[record(key = \"id\")] struct S { total: u64 }");
         assert!(bare.contains("PARTITION_KEY : & 'static str = \"id\"") && bare.contains("& [\"total\"]"), "{bare}");
-        assert!(!["SORT_KEY", "EXPIRES_AT", "SETTINGS"].iter().any(|constant| bare.contains(constant)), "{bare}");
+        assert!(!["SORT_KEY", "KEY_FIELDS", "EXPIRES_AT", "SETTINGS"].iter().any(|constant| bare.contains(constant)), "{bare}");
         let full = expanded(
             "#[record(key = \"id\", sort = \"line\")] #[record(expires_at = \"end\", settings = OURS.first_version(2))]
              struct S<T: Clone> where T: Copy { end: u64, of: T }",
@@ -175,11 +179,12 @@ mod tests {
     }
 
     #[test]
-    fn a_field_is_not_the_key_and_no_two_share_an_attribute() {
-        refuses_field("id: String", "`id` is a key of the table");
+    fn a_key_may_be_a_field_and_no_two_fields_share_an_attribute() {
+        let keyed = expanded("#[record(key = \"id\", sort = \"line\")] struct S { line: u64, id: String, total: u64 }");
+        assert!(keyed.contains("& [\"total\"]") && keyed.contains("& [\"line\" , \"id\"]"), "{keyed}");
+        refuses_field("id: String, #[serde(rename = \"id\")] other: String", "another field is stored as `id` too");
         refuses_field("#[record(expires_at = \"x\")] x: u64", "`record` belongs on the struct");
         refuses_field("#[serde(rename = \"total\")] other: u64", "another field is stored as `total` too");
-        refuses("#[record(key = \"id\", sort = \"line\")] struct S { line: u64 }", "`line` is a key of the table");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use super::edit::Edit;
 use super::handle::{RawTable, Table};
 use super::key::Key;
 use super::record::Record;
+use super::update::updating;
 use crate::driver::attempt::{Attempt, Done, Next};
 use crate::driver::row_cache::size_of_crowd;
 use crate::driver::rows::{Contest, Known, Sending};
@@ -157,7 +158,7 @@ impl<T: Record> Table<T> {
         let call = &self.call();
         let (mut attempt, mut editing) = self.editing(key, edit)?;
         editing.gives_way = true;
-        let mut is_updating = false;
+        let (mut is_updating, decide) = (false, updating(decide));
         let done = attempt.decided(self.sender(), call, |attempt| {
             if !is_updating {
                 match editing.next(attempt)? {
@@ -170,10 +171,10 @@ impl<T: Record> Table<T> {
                 }
                 is_updating = true;
             }
-            self.updated(attempt, &decide, Some)
+            self.updated(attempt, &decide, |_, next| Some(next))
         });
         let applied = match done.await? {
-            Done::Answered(told) => return told,
+            Done::Answered(kept) => return kept?.ok_or(UpdateError::NotFound),
             Done::Applied(applied) => applied,
         };
         let (value, at, row) = Self::applied(&attempt, applied)?;

@@ -1,7 +1,7 @@
 //! [`Table`]: a typed handle to one table.
 
 use super::key::Key;
-use super::record::Record;
+use super::record::{Record, is_declared};
 use crate::call::Call;
 use crate::driver::attempt::Attempt;
 use crate::driver::read_one;
@@ -11,7 +11,7 @@ use crate::fencing_token::FencingToken;
 use crate::store::Store;
 use fencepost_core::format::Unwritable;
 use fencepost_core::format::item::{Attributes, Diff};
-use fencepost_core::format::layout::Layout;
+use fencepost_core::format::layout::{Layout, is};
 use fencepost_core::format::row::{self, Row};
 use fencepost_core::format::value::{settle_all, undeclared};
 use fencepost_core::{ItemVersion, Versioned};
@@ -80,6 +80,11 @@ impl Store {
 pub(crate) const fn layout_of<T: Record>() -> Layout {
     let (partition_key, sort_key) = (T::PARTITION_KEY, T::SORT_KEY);
     let (attributes, expires_at, settings) = (T::ATTRIBUTES, T::EXPIRES_AT, T::SETTINGS.0);
+    let mut key_fields = T::KEY_FIELDS;
+    while let [name, others @ ..] = key_fields {
+        assert!(is(Some(partition_key), name) || is(sort_key, name), "KEY_FIELDS has a name that is no key of the table");
+        key_fields = others;
+    }
     Layout { partition_key, sort_key, attributes, expires_at, instance: None, settings }.checked()
 }
 
@@ -175,22 +180,25 @@ impl<T: Record> Table<T> {
     }
 
     pub(crate) fn check_fields() -> Result<(), Failure> {
-        let Some(name) = T::fields().iter().find(|name| !T::ATTRIBUTES.contains(name)) else { return Ok(()) };
+        let Some(name) = T::fields().iter().find(|name| !is_declared::<T>(name)) else { return Ok(()) };
         Err(invalid(format!(
             "its type has the field {name}, which is not among the attributes that its Record declares"
         )))
     }
 
-    pub(crate) fn encode(value: &T) -> Result<Attributes, Failure> {
+    /// The attributes of a value that is written to this key, with those of the key that it has as fields.
+    pub(crate) fn encode(value: &T, key: &Attributes) -> Result<Attributes, Failure> {
         let mut attributes = value.encode().map_err(|source| invalid(source.to_string()))?;
         Self::check_declares(attributes.keys())?;
         settle_all(T::EXPIRES_AT, &mut attributes).map_err(invalid)?;
         value.check_read_back(&attributes).map_err(|source| invalid(source.to_string()))?;
+        Self::check_key(|name| attributes.get(name) == key.get(name))?;
         Ok(attributes)
     }
 
     pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
         let mut diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
+        Self::check_key(|name| !diff.0.contains_key(name))?;
         Self::check_declares(diff.0.keys())?;
         settle_all(T::EXPIRES_AT, diff.0.iter_mut().filter_map(|(name, value)| Some((name, value.as_mut()?))))
             .map_err(invalid)?;
@@ -198,8 +206,18 @@ impl<T: Record> Table<T> {
     }
 
     fn check_declares<'a>(mut names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
-        match names.find(|name| !T::ATTRIBUTES.contains(&name.as_str())) {
+        match names.find(|name| !is_declared::<T>(name)) {
             Some(name) => Err(invalid(undeclared(name))),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a value that shows another key than that of its item.
+    fn check_key(is_kept: impl Fn(&str) -> bool) -> Result<(), Failure> {
+        match T::KEY_FIELDS.iter().find(|name| !is_kept(name)) {
+            Some(name) => Err(invalid(format!(
+                "the value has another {name} than the key that it is written to, and the key of an item never changes"
+            ))),
             None => Ok(()),
         }
     }

@@ -3,6 +3,7 @@
 use fencepost_core::AttributeValue;
 use fencepost_core::format::AsKind;
 use fencepost_core::format::item::Attributes;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The key of one item: a partition part, with a sort part if the table has one. See [`KeyPart`].
@@ -105,7 +106,8 @@ impl From<&Key> for Key {
     }
 }
 
-/// One part of a key: a string, a whole number or bytes.
+/// One part of a key: a string, a whole number or bytes. With the feature `uuid`, an id of the crate `uuid` is a string,
+/// in small letters and with hyphens, as serde writes it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct KeyPart(AttributeValue);
 
@@ -146,13 +148,23 @@ macro_rules! part_from {
 
 part_from! {
     &str: text => AttributeValue::S(text.to_owned()),
+    &&str: text => AttributeValue::S((*text).to_owned()),
     String: text => AttributeValue::S(text),
     &String: text => AttributeValue::S(text.clone()),
+    Cow<'_, str>: text => AttributeValue::S(text.into_owned()),
     i32: number => AttributeValue::N(number.to_string()),
     u32: number => AttributeValue::N(number.to_string()),
     i64: number => AttributeValue::N(number.to_string()),
     u64: number => AttributeValue::N(number.to_string()),
+    usize: number => AttributeValue::N(number.to_string()),
     Vec<u8>: bytes => AttributeValue::B(bytes),
+    &[u8]: bytes => AttributeValue::B(bytes.to_owned()),
+}
+
+#[cfg(feature = "uuid")]
+part_from! {
+    uuid::Uuid: id => AttributeValue::S(id.to_string()),
+    &uuid::Uuid: id => AttributeValue::S(id.to_string()),
 }
 
 #[cfg(test)]

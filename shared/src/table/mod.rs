@@ -5,6 +5,7 @@
 //! version. An edit is made in `edit.rs`, from the fields of `field.rs`.
 
 pub(crate) mod commit;
+mod decision;
 mod edit;
 mod editing;
 pub mod field;
@@ -14,6 +15,7 @@ mod record;
 mod update;
 mod value;
 
+pub use decision::{Decision, Upserted};
 pub use edit::{Condition, Edit};
 pub use editing::{Edited, NotEdited, NotEditedReason, Undecodable};
 pub use handle::Table;

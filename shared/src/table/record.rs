@@ -9,7 +9,7 @@ use serde::de::value::Error;
 use serde::de::{DeserializeOwned, Deserializer, Error as _, Visitor};
 use serde::{Serialize, forward_to_deserialize_any};
 
-/// A type of values to store in a table, one value per item. The key is not part of the value.
+/// A type of values to store in a table, one value per item. The key is part of the value only if a field has its name.
 ///
 /// A struct derives it beside the traits of serde:
 ///
@@ -38,6 +38,7 @@ use serde::{Serialize, forward_to_deserialize_any};
 /// | `settings = ..` | [`SETTINGS`](Record::SETTINGS) | any constant expression |
 ///
 /// The attributes are the fields under their names in serde (`rename`, `rename_all`), without the skipped ones. A
+/// field stored under the name of a key shows that key ([`KEY_FIELDS`](Record::KEY_FIELDS)), and no edit changes it. A
 /// struct may be generic: it is a `Record` for the types with which serde stores it and reads it.
 ///
 /// ```
@@ -68,7 +69,7 @@ use serde::{Serialize, forward_to_deserialize_any};
 ///   never read;
 /// - `borrow`, because a value outlives the answer that it is decoded from;
 /// - a struct without a partition key, or with an `expires_at` other than one of its fields;
-/// - a field stored under the name of a key or of an [attribute of this crate](crate::Names);
+/// - a field stored under the name of an [attribute of this crate](crate::Names);
 /// - a key without a name, or with the name of the other key or of an attribute of this crate.
 ///
 /// Of a generic struct, names of this crate's attributes and of keys are looked at where [`Store::table`](crate::Store::table)
@@ -135,6 +136,10 @@ pub trait Record: Serialize + DeserializeOwned {
     /// Every top-level attribute that a value may have. Changes leave other attributes of the item alone, and so does a
     /// delete. A create on the tombstone of the item removes them.
     const ATTRIBUTES: &'static [&'static str];
+    /// The keys that a value has as fields. Empty if the key is not part of the value. Reads fill them from the key. A write
+    /// of a value with another key than the one it is written to is refused as
+    /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
+    const KEY_FIELDS: &'static [&'static str] = &[];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
     /// after this time. It is then the TTL attribute instead of `_purgeAt`, and tombstones have it too.
     ///
@@ -180,7 +185,7 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The attribute that would be lost or changed. The operation then fails with
     /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord), before anything is sent.
     fn check_read_back(&self, encoded: &Attributes) -> Result<(), Source> {
-        if let Some(name) = encoded.keys().find(|name| !Self::ATTRIBUTES.contains(&name.as_str())) {
+        if let Some(name) = encoded.keys().find(|name| !is_declared::<Self>(name)) {
             return Err(undeclared(name).into());
         }
         let decoded = Self::decode(encoded).map_err(|error| format!("it would not be read back: {error}"))?;
@@ -212,13 +217,18 @@ pub trait Record: Serialize + DeserializeOwned {
         value::decode(|| Self::own_attributes(attributes, &[]))
     }
 
-    /// The attributes in `ATTRIBUTES` except those in `except`, for a [`Record::decode`] of your own.
+    /// The attributes in `ATTRIBUTES` and `KEY_FIELDS` except those in `except`, for a [`Record::decode`] of your own.
     #[must_use]
     fn own_attributes(attributes: &Attributes, except: &[&str]) -> Attributes {
-        let names = Self::ATTRIBUTES.iter().filter(|name| !except.contains(*name));
+        let names = Self::ATTRIBUTES.iter().chain(Self::KEY_FIELDS).filter(|name| !except.contains(*name));
         let own = names.filter_map(|name| attributes.get_key_value(*name));
         own.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
+}
+
+/// Whether a value may have this attribute.
+pub(super) fn is_declared<T: Record>(name: &str) -> bool {
+    T::ATTRIBUTES.contains(&name) || T::KEY_FIELDS.contains(&name)
 }
 
 /// The names of the fields read by serde. None if serde does not list them, as with `flatten` or an enum.

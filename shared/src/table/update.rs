@@ -4,7 +4,7 @@
 //! [`Table::update_at_version`] serves a client with a version of its own, and returns a conflict to this client. Each
 //! operation is one decision, which [`Attempt::decided`] makes until the change has an outcome.
 
-use super::commit::Told;
+use super::decision::{Decision, Upserted};
 use super::handle::{Table, invalid};
 use super::key::Key;
 use super::record::Record;
@@ -32,6 +32,16 @@ impl<T> fmt::Debug for Exists<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_tuple("Exists").field(&self.0.at).finish()
     }
+}
+
+/// The item that a decision has kept, or none, or why it has written nothing.
+type Kept<T, R> = Result<Option<Versioned<T>>, UpdateError<R>>;
+
+/// A decision on an item that is there.
+pub(super) fn updating<T, D: Decision<T>>(
+    decide: impl Fn(&T) -> D,
+) -> impl Fn(Option<&T>) -> Result<Option<T>, UpdateError<D::Reason>> {
+    move |current| decide(current.ok_or(UpdateError::NotFound)?).into_decision().map_err(UpdateError::Refused)
 }
 
 impl<T: Record> Table<T> {
@@ -74,7 +84,7 @@ impl<T: Record> Table<T> {
                     return Ok(Next::Answer(Err(Error::Failed(failure.at(|| attempt.place())))));
                 }
             };
-            let item = Self::encode(value)?;
+            let item = Self::encode(value, &attempt.rows[0].address.key)?;
             let read_back = T::decode(&item).map_err(|source| invalid(source.to_string()))?;
             let write = match row {
                 None => Write::Create(item),
@@ -89,54 +99,120 @@ impl<T: Record> Table<T> {
     /// Changes the item by a decision. After each conflict, decides again on the current item. Sends one read, then one
     /// write per attempt.
     ///
-    /// `decide` gets the current value, and must be pure and sync, because it runs again after a conflict. `Ok(Some(new))`
-    /// writes the new value in place of the current one, even if they are equal. `Ok(None)` keeps the current item without
-    /// a write. `Err(reason)` refuses. So `?` works inside.
+    /// `decide` gets the current value, and must be pure and sync, because it runs again after a conflict. It answers with
+    /// the new value, with `None` to keep the item, or with an `Err` to refuse: see [`Decision`]. So `?` works inside.
     ///
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Refused`]: the decision refused; the error holds
     /// its reason. [`UpdateError::Failed`] with [`FailureKind::Contention`](crate::FailureKind::Contention): nothing was applied; repeat the call, because
     /// it may win. [`UpdateError::Failed`] with [`FailureKind::OutcomeUnknown`](crate::FailureKind::OutcomeUnknown): an answer was lost, so the write may have
     /// been applied, or may still be. That variant says what to do. For all others, see [`Failure`].
-    pub async fn update_with_retry<R>(
+    pub async fn update_with_retry<D: Decision<T>>(
         &self,
         key: impl Into<Key>,
-        decide: impl Fn(&T) -> Result<Option<T>, R>,
-    ) -> Result<Versioned<T>, UpdateError<R>> {
+        decide: impl Fn(&T) -> D,
+    ) -> Result<Versioned<T>, UpdateError<D::Reason>> {
+        let decide = updating(decide);
+        let (attempt, done) = self.decided("update_with_retry", key, &decide, |_, next| next).await?;
+        match done {
+            Done::Answered(kept) => kept?.ok_or(UpdateError::NotFound),
+            Done::Applied(applied) => {
+                let (value, at) = self.committed(&attempt, applied)?;
+                Ok(Versioned { value, at })
+            }
+        }
+    }
+
+    /// Creates or changes the item by a decision, which gets the current value, or `None` if the key has no item. After each
+    /// conflict, decides again on what is there. Sends one read, then one write per attempt.
+    ///
+    /// The decision is as in [`Table::update_with_retry`]. Its answer `None` keeps what is there, also if that is nothing. So
+    /// this operation also is an update that shows the item before it:
+    ///
+    /// ```
+    /// # use fencepost::{Record, Table, UpdateError, Upserted};
+    /// # use serde::{Deserialize, Serialize};
+    /// #[derive(Clone, Serialize, Deserialize, Record)]
+    /// #[record(key = "page")]
+    /// struct Visits { count: u64 }
+    ///
+    /// async fn visit(visits: &Table<Visits>, page: &str) -> Result<Upserted<Visits>, UpdateError> {
+    ///     visits.upsert_with_retry(page, |now| Visits { count: now.map_or(1, |now| now.count + 1) }).await
+    /// }
+    ///
+    /// async fn reset(visits: &Table<Visits>, page: &str) -> Result<u64, UpdateError> {
+    ///     match visits.upsert_with_retry(page, |now| now.map(|_| Visits { count: 0 })).await? {
+    ///         Upserted::Updated { old, .. } => Ok(old.count),
+    ///         _ => Ok(0), // It was never visited.
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::update_with_retry`], and never [`UpdateError::NotFound`].
+    pub async fn upsert_with_retry<D: Decision<T>>(
+        &self,
+        key: impl Into<Key>,
+        decide: impl Fn(Option<&T>) -> D,
+    ) -> Result<Upserted<T>, UpdateError<D::Reason>> {
+        let decide = |current: Option<&T>| decide(current).into_decision().map_err(UpdateError::Refused);
+        let (attempt, done) = self.decided("upsert_with_retry", key, &decide, |old, new| (old, new)).await?;
+        match done {
+            Done::Answered(told) => told.map(Upserted::Kept),
+            Done::Applied(applied) => {
+                let ((old, value), at) = self.committed(&attempt, applied)?;
+                let new = Versioned { value, at };
+                Ok(match old {
+                    Some(old) => Upserted::Updated { old, new },
+                    None => Upserted::Created(new),
+                })
+            }
+        }
+    }
+
+    /// Decides on the item at this key, which may be a remembered one, until the change has an outcome.
+    async fn decided<R, W>(
+        &self,
+        operation: &'static str,
+        key: impl Into<Key>,
+        decide: &impl Fn(Option<&T>) -> Result<Option<T>, UpdateError<R>>,
+        written: impl Fn(Option<Versioned<T>>, T) -> W,
+    ) -> Result<(Attempt, Done<Kept<T, R>, W>), Failure> {
         let call = &self.call();
-        let mut attempt = self.change("update_with_retry", key, call)?;
+        let mut attempt = self.change(operation, key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
         if let Some(row) = self.raw.remembered(&attempt.rows[0].address.key) {
             (attempt.rows[0].known, attempt.rows[0].is_fresh) = (Known::Row((*row).clone()), false);
         }
-        let done = attempt.decided(self.sender(), call, |attempt| self.updated(attempt, &decide, |next| next)).await?;
-        self.told(&attempt, done)
+        let done = attempt.decided(self.sender(), call, |attempt| self.updated(attempt, decide, &written)).await?;
+        Ok((attempt, done))
     }
 
-    /// One decision of an update. `written` makes the answer of its new value.
+    /// One decision on the item. `written` makes the answer of the old item and the new value.
     pub(super) fn updated<R, W>(
         &self,
         attempt: &Attempt,
-        decide: &impl Fn(&T) -> Result<Option<T>, R>,
-        written: impl FnOnce(T) -> W,
-    ) -> Result<Next<Told<T, UpdateError<R>>, W>, Failure> {
+        decide: &impl Fn(Option<&T>) -> Result<Option<T>, UpdateError<R>>,
+        written: impl FnOnce(Option<Versioned<T>>, T) -> W,
+    ) -> Result<Next<Kept<T, R>, W>, Failure> {
         let is_fresh = attempt.rows[0].is_fresh;
         let row = self.row(attempt)?;
         let current = match row.map(Self::decode).transpose() {
             Err(_) if !is_fresh => return Ok(Next::Read(vec![0])),
             current => current?.flatten(),
         };
-        let (Some(row), Some(current)) = (row, current) else {
-            return Ok(if is_fresh { Next::Answer(Err(UpdateError::NotFound)) } else { Next::Read(vec![0]) });
-        };
-        Ok(match decide(&current.value) {
+        Ok(match decide(current.as_ref().map(|current| &current.value)) {
             Ok(Some(next)) => {
-                let write = Write::Update(row, Self::diff(&current.value, &next)?);
-                Next::Send(self.raw.alone(attempt, write)?, written(next))
+                let write = match (row, &current) {
+                    (Some(row), Some(current)) => Write::Update(row, Self::diff(&current.value, &next)?),
+                    (Some(tombstone), None) => Write::Revive(tombstone, Self::encode(&next, &attempt.rows[0].address.key)?),
+                    (None, _) => Write::Create(Self::encode(&next, &attempt.rows[0].address.key)?),
+                };
+                Next::Send(self.raw.alone(attempt, write)?, written(current, next))
             }
             _ if !is_fresh => Next::Read(vec![0]),
             Ok(None) => Next::Answer(Ok(current)),
-            Err(reason) => Next::Answer(Err(UpdateError::Refused(reason))),
+            Err(refused) => Next::Answer(Err(refused)),
         })
     }
 
@@ -146,12 +222,12 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`VersionError::Conflict`]: the item is at another version; the error holds the current item. For the
     /// others, see [`Table::update_with_retry`].
-    pub async fn update_at_version<R>(
+    pub async fn update_at_version<D: Decision<T>>(
         &self,
         key: impl Into<Key>,
         at: ItemVersion,
-        decide: impl Fn(&T) -> Result<Option<T>, R>,
-    ) -> Result<Versioned<T>, VersionError<T, R>> {
+        decide: impl Fn(&T) -> D,
+    ) -> Result<Versioned<T>, VersionError<T, D::Reason>> {
         let call = &self.call();
         let mut attempt = self.change("update_at_version", key, call)?;
         let done = attempt.decided(self.sender(), call, |attempt| {
@@ -162,7 +238,7 @@ impl<T: Record> Table<T> {
             if current.at != at || attempt.last.is_some() {
                 return Ok(Next::Answer(Err(VersionError::Conflict(Box::new(current)))));
             }
-            Ok(match decide(&current.value) {
+            Ok(match decide(&current.value).into_decision() {
                 Ok(Some(next)) => {
                     let write = Write::Update(row, Self::diff(&current.value, &next)?);
                     Next::Send(self.raw.alone(attempt, write)?, next)
@@ -219,6 +295,27 @@ impl<T: Record> Table<T> {
         });
         let done = done.await?;
         self.deleted(&attempt, done)
+    }
+
+    /// Deletes the item at any version, and returns it as it was. Sends what [`Table::delete`] sends.
+    ///
+    /// # Errors
+    /// As [`Table::delete`], and [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem) if the value does not decode:
+    /// the item is then still there.
+    pub async fn delete_returning(&self, key: impl Into<Key>) -> Result<Versioned<T>, UpdateError> {
+        let call = &self.call();
+        let mut attempt = self.change("delete_returning", key, call)?;
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            let row = self.row(attempt)?;
+            let (Some(row), Some(current)) = (row, row.map(Self::decode).transpose()?.flatten()) else {
+                return Ok(Next::Answer(UpdateError::NotFound));
+            };
+            Ok(Next::Send(self.raw.alone(attempt, Write::Delete(row.at, Some(row)))?, current))
+        });
+        match done.await? {
+            Done::Answered(error) => Err(error),
+            Done::Applied(applied) => Ok(self.committed(&attempt, applied)?.0),
+        }
     }
 
     fn deleted<E: From<Failure>>(&self, attempt: &Attempt, done: Done<E, ()>) -> Result<Version, E> {

@@ -76,7 +76,7 @@ impl Writer<'_> {
         let prepare =
             |write: Write<'_>| Ok::<_, Failure>(Some(write.prepare(layout, &key, commit, now, retention)?.request));
         let request = match (write, &row) {
-            (RowWrite::Create(value), _) => prepare(Write::Create(Table::<T>::encode(value)?))?,
+            (RowWrite::Create(value), _) => prepare(Write::Create(Table::<T>::encode(value, &key)?))?,
             (RowWrite::DeleteAt(at), _) => prepare(Write::Delete(*at, None))?,
             (RowWrite::AddAnywhere(add), _) => condition::edit_anywhere(key, layout, &resolve(add)?).and_then(fenced),
             (RowWrite::BurnCreate, _) => {
@@ -85,7 +85,7 @@ impl Writer<'_> {
             (_, None) => None,
             (RowWrite::Update(value), Some(row)) => prepare(match Table::<T>::decode(row)? {
                 Some(old) => Write::Update(row, Table::<T>::diff(&old.value, value)?),
-                None => Write::Revive(row, Table::<T>::encode(value)?),
+                None => Write::Revive(row, Table::<T>::encode(value, &key)?),
             })?,
             (RowWrite::Delete, Some(row)) => prepare(Write::Delete(row.at, Some(row)))?,
             (RowWrite::Add(add), Some(row)) => prepare(Write::Edit(row.at, Some(row), &resolve(add)?))?,
@@ -169,8 +169,9 @@ pub fn newest_request<T: LwwRecord>(
     purge_at: u64,
 ) -> Result<TransactWriteItem, Failure> {
     let write = if let Some(value) = value {
-        let mut item = Table::<T>::encode(value)?;
-        item.extend(key_of::<T>(key)?);
+        let key = key_of::<T>(key)?;
+        let mut item = Table::<T>::encode(value, &key)?;
+        item.extend(key);
         condition::put_if_newer(ordering::<T>(), item)
     } else {
         condition::put_unless_newer(ordering::<T>(), tombstone::<T>(key_of::<T>(key)?, order_key, purge_at))

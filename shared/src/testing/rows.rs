@@ -49,7 +49,7 @@ pub fn seen_row<T: Record>(attributes: &Attributes) -> Option<SeenRow> {
 /// # Errors
 /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
 pub fn first_row<T: Record>(value: &T, id: WriteId) -> Result<Attributes, Failure> {
-    let mut item = Table::<T>::encode(value)?;
+    let mut item = Table::<T>::encode(value, &Attributes::new())?;
     item.extend(row::first_attributes(Table::<T>::LAYOUT, id));
     Ok(item)
 }
@@ -66,7 +66,7 @@ pub fn advanced_row<T: Record>(attributes: &Attributes, value: &T, id: WriteId) 
     let mut before = attributes.clone();
     before.retain(|name, _| T::ATTRIBUTES.contains(&name.as_str()));
     let mut item = attributes.clone();
-    Diff::between(&before, Table::<T>::encode(value)?).apply(&mut item);
+    Diff::between(&before, Table::<T>::encode(value, attributes)?).apply(&mut item);
     item.remove(layout.names.buried);
     item.remove(layout.names.purge_at);
     row::advance(&layout.names, &mut item, row.at, id, &prunable(layout, &row, id, &[]), &[]);

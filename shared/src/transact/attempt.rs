@@ -103,9 +103,9 @@ impl Attempt {
         known.is_looked_at.store(true, Relaxed);
         let write = match &known.known {
             Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
-                Write::Create(Table::<T>::encode(value)?)
+                Write::Create(Table::<T>::encode(value, &known.address.key)?)
             }
-            Known::Row(row) if row.is_tombstone => Write::Revive(row, Table::<T>::encode(value)?),
+            Known::Row(row) if row.is_tombstone => Write::Revive(row, Table::<T>::encode(value, &known.address.key)?),
             Known::Row(_) => return Err(invalid(format!("{} is there already", known.name))),
         };
         let prepared = self.prepared(row, write)?;
