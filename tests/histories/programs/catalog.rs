@@ -82,7 +82,7 @@ impl<T: Subject> Kind for Of<T> {
 /// The item that holds this value. `None` if it cannot be stored.
 pub fn item_of<T: Subject>(value: &T) -> Option<Item> {
     let attributes = value.encode().ok()?;
-    let known = attributes.iter().filter(|(name, _)| T::HIDDEN != Some(name));
+    let known = attributes.iter().filter(|(name, _)| T::HIDDEN != Some(name) && !T::KEY_FIELDS.contains(&&***name));
     Some(known.map(|(name, value)| (name.clone(), canonical(&serde_json::to_value(value).expect("JSON")))).collect())
 }
 

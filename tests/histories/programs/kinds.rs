@@ -102,14 +102,14 @@ impl<T: Subject> InAttempt for Handle<T> {
                     Some(_) if change.answer == Answer::Keep => None,
                     Some(now) => {
                         plays("Attempt::update_at");
-                        let next = noted.changed(*change, &now.value, id);
+                        let next = noted.changed(self.row, *change, &now.value, id);
                         let at = attempt.update_at(self.item, &next)?;
                         Some((noted.made(self.row, &next), Some(at)))
                     }
                     None => {
                         plays("Attempt::put_if_absent");
                         plays("Attempt::version_after_put");
-                        let next = noted.drawn::<T>(change.draw.unwrap_or(id), id);
+                        let next = noted.drawn::<T>(self.row, change.draw.unwrap_or(id), id);
                         let version = attempt.version_after_put(self.item)?;
                         let at = attempt.put_if_absent(self.item, &next)?;
                         assert_eq!(at.version, version, "the version after a put");

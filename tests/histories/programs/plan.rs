@@ -57,6 +57,8 @@ pub enum Op {
     /// The edit, or the change if the item refuses it, as the routes of `http` do.
     EditOrUpdate(Row, Edit, Change),
     /// So many processes that each edit once, at a version that their caller names.
+    /// Creates or changes the item.
+    Upsert(Row, Change),
     OneShots(Row, u32),
     Transact(Transaction),
     /// The transaction under an idempotency key.
@@ -88,6 +90,7 @@ impl Op {
             | Op::List(row, _)
             | Op::Create(row, _)
             | Op::Update(row, _)
+            | Op::Upsert(row, _)
             | Op::UpdateAt(row, _)
             | Op::DeleteAt(row)
             | Op::Delete(row)
@@ -299,6 +302,7 @@ impl Plan {
             11 => Op::DeleteAt(row),
             12 => Op::Delete(row),
             13..=16 => Op::Edit(row, self.edit(row)),
+            7 => Op::Upsert(row, self.change()),
             8 | 9 | 17 => Op::EditOrUpdate(row, self.edit(row), self.change()),
             18 if self.chance(4) => Op::OneShots(row, self.rng.u32(2..90)),
             18..=24 => Op::Transact(self.transaction()),

@@ -50,6 +50,8 @@ impl Own {
 /// The notes on one operation while it is under way.
 pub struct Noted<'a> {
     pub own: &'a Own,
+    /// The name of its scene, which is in the keys of its items.
+    pub scene: &'a str,
     pub decisions: Mutex<Vec<Decision>>,
     pub is_odd: Mutex<bool>,
 }
@@ -69,16 +71,16 @@ impl Noted<'_> {
         item_of(value).map_or(Does::Impossible, Does::Write)
     }
 
-    pub fn drawn<T: Subject>(&self, seed: u64, by: u64) -> T {
-        let mut draw = Draw::new(seed);
+    pub fn drawn<T: Subject>(&self, row: Row, seed: u64, by: u64) -> T {
+        let mut draw = Draw::of(key_of(row, self.scene).0, seed);
         let value = T::drawn(&mut draw);
         *self.is_odd.lock().expect("no panic") |= draw.is_odd;
         value.with(by, draw.small())
     }
 
-    pub fn changed<T: Subject>(&self, change: Change, now: &T, by: u64) -> T {
+    pub fn changed<T: Subject>(&self, row: Row, change: Change, now: &T, by: u64) -> T {
         match change.draw {
-            Some(seed) => self.drawn(seed, by),
+            Some(seed) => self.drawn(row, seed, by),
             None => now.clone().with(by, u32::try_from(by % 12).expect("small")),
         }
     }

@@ -1,7 +1,7 @@
 //! The types of items in programs: all kinds of fields, every attribute of serde that the derive accepts, every kind of
 //! key and all settings.
 
-use super::values::{Bytes, Draw, Drawn, Ends, Fixed, Odd, Rare};
+use super::values::{Bytes, Draw, Drawn, Ends, Fixed, Odd, PartitionField, Rare, SortField};
 use fencepost::lww::LwwRecord;
 use fencepost::{Index, Names, Projection, Record, Settings};
 use serde::{Deserialize, Serialize};
@@ -181,6 +181,8 @@ subjects! {
     SortedNumber "SN" { text: String }
     #[record(key = "id", sort = "line")]
     SortedBytes "SB" { text: String }
+    #[record(key = "id", sort = "line")]
+    Keyed "SN" { id: PartitionField, line: SortField, text: String }
     #[record(key = "id")]
     Large "S" { some: Fixed, more: Fixed, level: String }
 }

@@ -11,7 +11,7 @@ use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::testing::edit_or_update;
 use fencepost::{
     Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, Listed, NotEdited, NotEditedReason, Query,
-    Sort, Table, UpdateError, VersionError, Versioned,
+    Sort, Table, UpdateError, Upserted, VersionError, Versioned,
 };
 use futures_util::StreamExt;
 use std::any::Any;
@@ -32,7 +32,7 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
         Op::List(_, of) => list::<T>(player, &table, row, *of, noted).await,
         Op::Create(_, seed) => {
             plays("Table::create");
-            let value = noted.drawn::<T>(*seed, noted.next());
+            let value = noted.drawn::<T>(row, *seed, noted.next());
             noted.decided(value.by(), Vec::new(), vec![(row, noted.made(row, &value))]);
             match table.create(key, &value).await {
                 Ok(made) => Told::made(value.by(), row, &made),
@@ -44,6 +44,21 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
             plays("Table::update_with_retry");
             let done = table.update_with_retry(key, |now| changed(row, now, *change, noted)).await;
             updated(row, *change, done)
+        }
+        Op::Upsert(_, change) => {
+            plays("Table::upsert_with_retry");
+            let done = table.upsert_with_retry(key, |now| match now {
+                Some(now) => changed(row, now, *change, noted),
+                None => created(row, *change, noted),
+            });
+            match done.await {
+                Ok(Upserted::Created(made)) => Told::made(made.value.by(), row, &made),
+                Ok(Upserted::Updated { old, new }) => {
+                    Told { shown: vec![shown(row, Some(&old))], ..Told::made(new.value.by(), row, &new) }
+                }
+                Ok(Upserted::Kept(there)) => Told::shows(vec![shown(row, there.as_ref())]),
+                Err(error) => updated::<T>(row, *change, Err(error)),
+            }
         }
         Op::Lease(_) => under_lease(player, &table, row, call, noted).await,
         Op::UpdateAt(_, change) => {
@@ -75,11 +90,17 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
             }
         }
         Op::Delete(_) => {
-            plays("Table::delete");
             let id = noted.next();
             noted.decided(id, Vec::new(), vec![(row, Does::Delete)]);
-            match table.delete(key).await {
-                Ok(_) => Told { decision: Some(id), ..Told::of(Outcome::Applied) },
+            let deleted = if player.client.number == 1 {
+                plays("Table::delete_returning");
+                table.delete_returning(key).await.map(|old| vec![shown(row, Some(&old))])
+            } else {
+                plays("Table::delete");
+                table.delete(key).await.map(|_| Vec::new())
+            };
+            match deleted {
+                Ok(shown) => Told { decision: Some(id), shown, ..Told::of(Outcome::Applied) },
                 Err(UpdateError::NotFound) => Told::shows(vec![shown::<T>(row, None)]),
                 Err(UpdateError::Failed(failure)) => failure.into(),
             }
@@ -201,7 +222,7 @@ fn changed<T: Subject>(row: Row, now: &T, change: Change, noted: &Noted<'_>) -> 
     let looks = vec![Shown { row, at: None, item: item_of(now), is_certain: true }];
     match change.answer {
         Answer::Change => {
-            let next = noted.changed(change, now, id);
+            let next = noted.changed(row, change, now, id);
             noted.decided(id, looks, vec![(row, noted.made(row, &next))]);
             Ok(Some(next))
         }
@@ -210,6 +231,18 @@ fn changed<T: Subject>(row: Row, now: &T, change: Change, noted: &Noted<'_>) -> 
             if kept == Answer::Keep { Ok(None) } else { Err(()) }
         }
     }
+}
+
+/// The decision of an upsert where no item is.
+fn created<T: Subject>(row: Row, change: Change, noted: &Noted<'_>) -> Result<Option<T>, ()> {
+    let (id, looks) = (noted.next(), vec![shown::<T>(row, None)]);
+    if change.answer != Answer::Change {
+        noted.decided(id, looks, Vec::new());
+        return if change.answer == Answer::Keep { Ok(None) } else { Err(()) };
+    }
+    let value = noted.drawn::<T>(row, change.draw.unwrap_or(id), id);
+    noted.decided(id, looks, vec![(row, noted.made(row, &value))]);
+    Ok(Some(value))
 }
 
 fn updated<T: Subject>(row: Row, change: Change, done: Result<Versioned<T>, UpdateError<()>>) -> Told {

@@ -3,6 +3,7 @@
 
 use super::super::scene::EPOCH;
 use bigdecimal::BigDecimal;
+use fencepost::Key;
 use serde::de::{Error as _, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Value, json};
@@ -14,11 +15,18 @@ pub struct Draw {
     rng: fastrand::Rng,
     /// Whether a drawn value is one that `DynamoDB` cannot keep, or not exactly.
     pub is_odd: bool,
+    /// The key of the item, if it is known.
+    key: Option<Key>,
 }
 
 impl Draw {
     pub fn new(seed: u64) -> Self {
-        Draw { rng: fastrand::Rng::with_seed(seed), is_odd: false }
+        Draw { rng: fastrand::Rng::with_seed(seed), is_odd: false, key: None }
+    }
+
+    /// Draws a value of the item with this key.
+    pub fn of(key: Key, seed: u64) -> Self {
+        Draw { key: Some(key), ..Draw::new(seed) }
     }
 
     /// The number for adds: at most 11.
@@ -183,6 +191,26 @@ impl<'de> Deserialize<'de> for Bytes {
             }
         }
         deserializer.deserialize_byte_buf(Read)
+    }
+}
+
+/// A field that shows the partition part of the key.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct PartitionField(String);
+
+impl Drawn for PartitionField {
+    fn drawn(draw: &mut Draw) -> Self {
+        PartitionField(draw.key.as_ref().and_then(|key| Some(key.partition().as_str()?.to_owned())).unwrap_or_default())
+    }
+}
+
+/// A field that shows the sort part of the key.
+#[derive(Clone, PartialEq, Serialize, Deserialize)]
+pub struct SortField(i64);
+
+impl Drawn for SortField {
+    fn drawn(draw: &mut Draw) -> Self {
+        SortField(draw.key.as_ref().and_then(|key| key.sort()?.as_i64()).unwrap_or_default())
     }
 }
 
