@@ -72,8 +72,8 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         let reason = format!("`{}` is not among the attributes: {}", name.value(), attributes.join(", "));
         return Err(syn::Error::new(name.span(), reason));
     }
-    let key_fields = (!key_fields.is_empty())
-        .then(|| quote!(const KEY_FIELDS: &'static [&'static str] = &[#(#key_fields),*];));
+    let key_fields =
+        (!key_fields.is_empty()).then(|| quote!(const KEY_FIELDS: &'static [&'static str] = &[#(#key_fields),*];));
     let sort = sort.map(
         |name| quote!(const SORT_KEY: ::core::option::Option<&'static str> = ::core::option::Option::Some(#name);),
     );
@@ -133,7 +133,10 @@ mod tests {
     fn a_struct_says_all_that_it_was_told_and_nothing_more() {
         let bare = expanded("#[record(key = \"id\")] struct S { total: u64 }");
         assert!(bare.contains("PARTITION_KEY : & 'static str = \"id\"") && bare.contains("& [\"total\"]"), "{bare}");
-        assert!(!["SORT_KEY", "KEY_FIELDS", "EXPIRES_AT", "SETTINGS"].iter().any(|constant| bare.contains(constant)), "{bare}");
+        assert!(
+            !["SORT_KEY", "KEY_FIELDS", "EXPIRES_AT", "SETTINGS"].iter().any(|constant| bare.contains(constant)),
+            "{bare}"
+        );
         let full = expanded(
             "#[record(key = \"id\", sort = \"line\")] #[record(expires_at = \"end\", settings = OURS.first_version(2))]
              struct S<T: Clone> where T: Copy { end: u64, of: T }",

@@ -18,10 +18,10 @@ const MAX_TEXT: usize = 16 * 1024;
 /// It is text of letters, digits, `-` and `_`, and opaque: its form may change between releases. It stays valid while
 /// items are created, changed and deleted, because it names a place in the order and no item.
 ///
-/// A cursor belongs to one query: its table, index, partition, direction and bound of the sort key. Another query
-/// refuses it. It is not signed and need not be. It holds no partition, because the partition is always the one of the
-/// query. So a made-up cursor can only begin elsewhere in a partition that the caller may list anyway. The key of the
-/// last row is readable in it: its encoding is no protection.
+/// A cursor belongs to one query: its table, index, partition, direction and bound of the sort key, or the segment of a
+/// scan. Another query refuses it. It is not signed and need not be. That of a query holds no partition, because the
+/// partition is always the one of the query. So a made-up cursor can only begin elsewhere in what the caller may list
+/// anyway. The key of the last row is readable in it: its encoding is no protection.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cursor(String);
 
@@ -58,7 +58,7 @@ impl fmt::Display for InvalidCursor {
 
 impl PageRequest {
     /// The cursor that begins after the row with these key attributes. `names` are the names in the key beside the
-    /// partition key of the query. `None` if one is missing.
+    /// partition key of a query. `None` if one is missing.
     pub(crate) fn cursor_after(&self, names: &[&str], last: &Attributes) -> Option<Cursor> {
         let mut key = Vec::new();
         for name in names {
@@ -88,11 +88,15 @@ impl PageRequest {
     fn digest(&self, key: &[u8]) -> [u8; DIGEST] {
         let direction: &[u8] = if self.is_descending { b"descending" } else { b"ascending" };
         let mut values = Vec::new();
-        write(&mut values, &self.partition.1);
+        self.partition.iter().for_each(|(_, value)| write(&mut values, value));
         if let Some((_, bound)) = &self.sort {
             [&bound.value].into_iter().chain(&bound.end).for_each(|value| write(&mut values, value));
         }
-        let (condition, ..) = key_condition(&self.partition, self.sort.as_ref());
+        let condition = match (&self.partition, self.segment) {
+            (Some(partition), _) => key_condition(partition, self.sort.as_ref()).0,
+            (None, None) => "scan".to_owned(),
+            (None, Some((part, parts))) => format!("scan {part} of {parts}"),
+        };
         let index = self.index.as_deref().unwrap_or_default();
         let mut hash = Sha256::new();
         for part in

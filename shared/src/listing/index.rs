@@ -2,7 +2,7 @@
 
 use crate::table::Record;
 use fencepost_core::Names;
-use fencepost_core::format::layout::{self, Deletes, contains, is};
+use fencepost_core::format::layout::{Deletes, contains, is};
 
 /// A secondary index of the table of a [`Record`]. Queries name it as a type.
 ///
@@ -125,11 +125,16 @@ impl Projection {
 
 /// Whether no tombstone of the table of `T` can be taken for an item in an index with these keys.
 pub(super) const fn shows_tombstones<T: Record>(keys: Keys, projection: Projection) -> bool {
-    let layout::Settings { names: Names { version, purge_at, buried, .. }, deletes, .. } = T::SETTINGS.0;
-    matches!(deletes, Deletes::Remove)
-        || projection.has_all(keys, &[version, purge_at, buried])
+    matches!(T::SETTINGS.0.deletes, Deletes::Remove)
+        || has_all_marks::<T>(keys, projection)
         || leaves_on_delete::<T>(keys[0])
         || leaves_on_delete::<T>(keys[1])
+}
+
+/// Whether an index with these keys has all that tells a tombstone. Otherwise, if it is usable, it has no tombstones.
+pub(super) const fn has_all_marks<T: Record>(keys: Keys, projection: Projection) -> bool {
+    let Names { version, purge_at, buried, .. } = T::SETTINGS.0.names;
+    projection.has_all(keys, &[version, purge_at, buried])
 }
 
 /// Whether a delete removes this key of an index. A tombstone keeps the attribute of the expiry time.

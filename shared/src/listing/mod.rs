@@ -1,4 +1,4 @@
-//! Listings: reads the items of one partition, in the order of the sort key. Nothing here changes a row.
+//! Listings: reads the items of one partition in the order of the sort key, or all items. Nothing here changes a row.
 //!
 //! `query.rs` names the items, in the table or in an `index.rs`. `pages.rs` reads them page by page, and `cursor.rs` says
 //! where the next page begins.
@@ -10,6 +10,6 @@ mod query;
 
 pub use cursor::{Cursor, InvalidCursor};
 pub use index::{Index, Projection};
-pub use pages::{Listed, Page, PageStream, Pages};
+pub use pages::{Items, Listed, Page, Pages};
 pub use query::Query;
 pub use query::Sort;

@@ -2,6 +2,7 @@
 
 use super::cursor::{Cursor, InvalidCursor};
 use super::query::Query;
+use crate::call::Call;
 use crate::driver::read_page;
 use crate::driver::send::{PageRequest, ReadRows, is_malformed_query};
 use crate::error::{Error, Failure, FailureKind, Place};
@@ -14,6 +15,7 @@ use futures_core::Stream;
 use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
+use std::vec;
 
 /// The most requests for one page. A partition may have many tombstones in a row, which a page does not show.
 const READS_PER_PAGE: usize = 10;
@@ -67,6 +69,49 @@ impl<T: Record> Query<T> {
     pub fn pages(self) -> Pages<T> {
         Pages { query: self, position: Position::Start }
     }
+
+    /// The items as a stream, which reads page by page as it is asked. It ends after the last item, and after the first
+    /// error.
+    ///
+    /// ```
+    /// # use fencepost::{Error, InvalidCursor, Record, Table};
+    /// # use serde::{Deserialize, Serialize};
+    /// # #[derive(Serialize, Deserialize, Record)]
+    /// # #[record(key = "sensor", sort = "at")]
+    /// # struct Reading { degrees: i64 }
+    /// use futures_util::TryStreamExt;
+    ///
+    /// async fn degrees(readings: &Table<Reading>) -> Result<Vec<i64>, Error<InvalidCursor>> {
+    ///     readings.query("roof").items().map_ok(|reading| reading.value.degrees).try_collect().await
+    /// }
+    /// ```
+    #[must_use]
+    pub fn items(self) -> Items<T>
+    where
+        T: Send + 'static,
+    {
+        Items { page: Vec::new().into_iter(), next: Some(reading(self.pages())) }
+    }
+
+    /// Counts the items, from where the query begins to its end. Reads them all, in as many requests as they have MB, but
+    /// `DynamoDB` sends only numbers, so a row that does not decode counts too. Each request has the time limit of the store.
+    ///
+    /// # Errors
+    /// As [`Pages::next_page`].
+    pub async fn count(self) -> Result<u64, Error<InvalidCursor>> {
+        let mut request = self.request(true).map_err(|failure| failure.at(|| self.place("count")))?;
+        let begins_by_cursor = self.begin(&mut request, &Position::Start)?;
+        let mut count = 0;
+        loop {
+            let call = &self.raw.store.call();
+            let (rows, last) = self.read(&request, call, begins_by_cursor).await?;
+            count += rows.len() as u64;
+            if last.is_none() {
+                return Ok(count);
+            }
+            request.after = last;
+        }
+    }
 }
 
 /// The pages of a [`Query`]. At most one page is held at a time.
@@ -95,119 +140,126 @@ impl<T: Record> Pages<T> {
     /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that cannot be read
     /// is [`FailureKind::CorruptItem`] with its key: repair it. The next call asks again.
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>, Error<InvalidCursor>> {
+        if matches!(self.position, Position::End) {
+            return Ok(None);
+        }
         let query = &self.query;
-        let call = &query.store.call();
-        let names = query.key_names();
-        let mut request = PageRequest {
-            table: query.table.clone(),
-            index: query.index.map(str::to_owned),
-            partition: (query.partition_key, query.partition.clone()),
-            sort: query.bound()?,
-            is_consistent: query.is_consistent,
-            is_descending: query.is_descending,
-            // One row more, to know whether another page follows.
-            limit: query.limit.map(|limit| i32::from(limit) + 1),
-            after: None,
-        };
-        let begins_by_cursor;
-        (request.after, begins_by_cursor) = match (&self.position, &query.after) {
-            (Position::Start, None) => (None, false),
-            (Position::Start, Some(cursor)) => {
-                let mut key = request.key_in(&names, cursor).ok_or(Error::Refused(InvalidCursor))?;
-                key.insert(query.partition_key.to_owned(), query.partition.clone());
-                (Some(key), true)
-            }
-            (Position::After(key), _) => (Some(key.clone()), false),
-            (Position::End, _) => return Ok(None),
-        };
+        let call = &query.raw.store.call();
+        let mut request = query.request(false).map_err(|failure| failure.at(|| query.place("next_page")))?;
+        // One row more, to know whether another page follows.
+        request.limit = query.raw.limit.map(|limit| i32::from(limit) + 1);
+        let begins_by_cursor = query.begin(&mut request, &self.position)?;
         let mut items = Vec::new();
         for _ in 0..READS_PER_PAGE {
-            let sender = query.store.sender();
-            let rows =
-                read_page(sender, call, &|leave| Box::pin(sender.query(&request, leave))).await.map_err(|failure| {
-                    match failure {
-                        // The digest is right, but the parts do not fit the key: the cursor is made up.
-                        Failure { kind: FailureKind::Rejected { source }, .. }
-                            if begins_by_cursor && is_malformed_query(&source) =>
-                        {
-                            Error::Refused(InvalidCursor)
-                        }
-                        failure => failure.at(|| query.place()).into(),
-                    }
-                })?;
-            request.after = query.take(rows, &mut items).map_err(|failure| failure.at(|| query.place()))?;
-            if query.limit.is_none_or(|limit| items.len() >= usize::from(limit)) || request.after.is_none() {
+            let rows = query.read(&request, call, begins_by_cursor).await?;
+            request.after = query.take(rows, &mut items).map_err(|failure| failure.at(|| query.place("next_page")))?;
+            if query.raw.limit.is_none_or(|limit| items.len() >= usize::from(limit)) || request.after.is_none() {
                 break;
             }
         }
         let next = match &request.after {
-            Some(key) => Some(request.cursor_after(&names, key).ok_or_else(|| without_key(query.partition_key))?),
+            Some(key) => {
+                let cursor = request.cursor_after(&query.key_names(), key);
+                Some(cursor.ok_or_else(|| without_key(query.raw.partition_key))?)
+            }
             None => None,
         };
         self.position = request.after.map_or(Position::End, Position::After);
         Ok(Some(Page { items, next }))
     }
-
-    /// The pages as a stream. It ends after the last page, and after the first error.
-    ///
-    /// ```
-    /// # use fencepost::{Error, InvalidCursor, Page, Record, Table};
-    /// # use futures_core::Stream;
-    /// # use std::{future::poll_fn, pin::pin};
-    /// async fn first<T: Record + Send + 'static>(all: &Table<T>) -> Option<Result<Page<T>, Error<InvalidCursor>>> {
-    ///     let mut pages = pin!(all.query("roof").pages().into_stream());
-    ///     poll_fn(|context| pages.as_mut().poll_next(context)).await // or `next()` of `futures_util::StreamExt`
-    /// }
-    /// ```
-    #[must_use]
-    pub fn into_stream(self) -> PageStream<T>
-    where
-        T: Send + 'static,
-    {
-        PageStream { next: Some(Box::pin(self.step())) }
-    }
-
-    async fn step(mut self) -> Step<T> {
-        let page = self.next_page().await;
-        (self, page)
-    }
 }
 
-type Step<T> = (Pages<T>, Result<Option<Page<T>>, Error<InvalidCursor>>);
-
-/// The pages of a [`Query`] as a [`Stream`]. [`Pages::into_stream`] makes it.
-pub struct PageStream<T> {
-    /// The page now being read. `None` after the end.
-    next: Option<Pin<Box<dyn Future<Output = Step<T>> + Send>>>,
+/// The items of a [`Query`] as a [`Stream`]. [`Query::items`] makes it.
+pub struct Items<T> {
+    /// The items of the last page that are still to come.
+    page: vec::IntoIter<Listed<T>>,
+    /// The page now being read. `None` after the last one.
+    next: Option<Reading<T>>,
 }
 
-impl<T: Record + Send + 'static> Stream for PageStream<T> {
-    type Item = Result<Page<T>, Error<InvalidCursor>>;
+type Reading<T> = Pin<Box<dyn Future<Output = (Pages<T>, Result<Option<Page<T>>, Error<InvalidCursor>>)> + Send>>;
+
+fn reading<T: Record + Send + 'static>(mut pages: Pages<T>) -> Reading<T> {
+    Box::pin(async move {
+        let page = pages.next_page().await;
+        (pages, page)
+    })
+}
+
+impl<T: Record + Send + 'static> Stream for Items<T> {
+    type Item = Result<Listed<T>, Error<InvalidCursor>>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        let Some(reading) = &mut self.next else { return Poll::Ready(None) };
-        let (pages, page) = ready!(reading.as_mut().poll(context));
-        let is_over = !matches!(page, Ok(Some(_))) || matches!(pages.position, Position::End);
-        self.next = if is_over { None } else { Some(Box::pin(pages.step())) };
-        Poll::Ready(page.transpose())
+        loop {
+            if let Some(item) = self.page.next() {
+                return Poll::Ready(Some(Ok(item)));
+            }
+            let Some(next) = &mut self.next else { return Poll::Ready(None) };
+            let (pages, page) = ready!(next.as_mut().poll(context));
+            self.next = None;
+            match page {
+                Ok(Some(page)) => (self.page, self.next) = (page.items.into_iter(), Some(reading(pages))),
+                Ok(None) => {}
+                Err(error) => return Poll::Ready(Some(Err(error))),
+            }
+        }
     }
 }
 
-impl<T> fmt::Debug for PageStream<T> {
+/// Nothing in it is pinned.
+impl<T> Unpin for Items<T> {}
+
+impl<T> fmt::Debug for Items<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PageStream").finish_non_exhaustive()
+        f.debug_struct("Items").finish_non_exhaustive()
     }
 }
 
 impl<T: Record> Query<T> {
-    fn place(&self) -> Place {
-        let key = [(self.partition_key.to_owned(), self.partition.clone())].into();
-        Place::of("next_page", [(&self.table, &key)])
+    fn place(&self, operation: &'static str) -> Place {
+        let partition = self.raw.partition.clone();
+        let key = partition.map(|value| (self.raw.partition_key.to_owned(), value)).into_iter().collect();
+        Place::of(operation, [(&self.raw.table, &key)])
+    }
+
+    /// Sets where the next page begins. Returns whether its cursor says so, which may be made up.
+    fn begin(&self, request: &mut PageRequest, position: &Position) -> Result<bool, Error<InvalidCursor>> {
+        let cursor = match (position, &self.raw.after) {
+            (Position::Start, Some(cursor)) => cursor,
+            (Position::After(key), _) => {
+                request.after = Some(key.clone());
+                return Ok(false);
+            }
+            _ => return Ok(false),
+        };
+        let mut key = request.key_in(&self.key_names(), cursor).ok_or(Error::Refused(InvalidCursor))?;
+        key.extend(request.partition.clone().map(|(name, value)| (name.to_owned(), value)));
+        request.after = Some(key);
+        Ok(true)
+    }
+
+    async fn read(
+        &self,
+        request: &PageRequest,
+        call: &Call,
+        begins_by_cursor: bool,
+    ) -> Result<ReadRows, Error<InvalidCursor>> {
+        let sender = self.raw.store.sender();
+        let rows = read_page(sender, call, &|leave| Box::pin(sender.page(request, leave))).await;
+        rows.map_err(|failure| match failure {
+            // The digest is right, but the parts do not fit the key: the cursor is made up.
+            Failure { kind: FailureKind::Rejected { source }, .. }
+                if begins_by_cursor && is_malformed_query(&source) =>
+            {
+                Error::Refused(InvalidCursor)
+            }
+            failure => failure.at(|| self.place(if request.counts { "count" } else { "next_page" })).into(),
+        })
     }
 
     /// Takes items until the limit is reached. Returns the key after which the next page begins, if there is more.
     fn take(&self, (rows, last): ReadRows, items: &mut Vec<Listed<T>>) -> Result<Option<Attributes>, Failure> {
-        let limit = self.limit.map_or(usize::MAX, usize::from);
+        let limit = self.raw.limit.map_or(usize::MAX, usize::from);
         let mut rows = rows.into_iter();
         let mut position = None;
         while items.len() < limit
@@ -227,15 +279,15 @@ impl<T: Record> Query<T> {
     }
 
     fn position_of(&self, row: &Attributes) -> Result<Attributes, Failure> {
-        let names = self.key_names().into_iter().chain([self.partition_key]);
+        let names = self.key_names().into_iter().chain(self.raw.partition.iter().map(|_| self.raw.partition_key));
         let value = |name: &str| row.get(name).cloned().ok_or_else(|| without_key(name));
         names.map(|name| Ok((name.to_owned(), value(name)?))).collect()
     }
 
     fn item(&self, attributes: Attributes) -> Result<Option<Listed<T>>, Failure> {
         let key = Key::of(&attributes, T::PARTITION_KEY, T::SORT_KEY).ok_or_else(|| without_key(T::PARTITION_KEY))?;
-        let layout = self.layout;
-        let item = if self.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
+        let layout = self.raw.layout;
+        let item = if self.raw.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
         Ok(item?.map(|(value, at)| Listed { key, value, at }))
     }
 }

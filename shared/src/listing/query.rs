@@ -1,14 +1,15 @@
-//! [`Query`]: names the items of one partition of a table or of an index.
+//! [`Query`]: names the items of one partition of a table or of an index, or all items.
 
-use super::index::{Index, Projection, has_the_keys_of_its_table, shows_tombstones};
+use super::index::{Index, Projection, has_all_marks, has_the_keys_of_its_table, shows_tombstones};
+use crate::driver::send::PageRequest;
 use crate::error::Failure;
 use crate::store::Store;
 use crate::table::handle::invalid;
 use crate::table::key::check_partition;
-use crate::table::{KeyPart, Record, Table};
-use fencepost_core::AttributeValue;
-use fencepost_core::condition::{self, SortBound};
-use fencepost_core::format::layout::Layout;
+use crate::table::{self, KeyPart, Record, Table};
+use fencepost_core::condition::{self, Condition, Selection, SortBound};
+use fencepost_core::format::layout::{Layout, contains};
+use fencepost_core::{AttributeValue, Names};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -59,8 +60,8 @@ impl Sort {
     }
 }
 
-/// A query for the items of one partition, in the order of the sort key. [`Table::query`] and [`Table::query_index`]
-/// make it, and [`Query::pages`] runs it.
+/// A query for the items of one partition, in the order of the sort key ([`Table::query`], [`Table::query_index`]), or
+/// for all items, in no order ([`Table::scan`], [`Table::scan_index`]). [`Query::items`] and [`Query::pages`] run it.
 ///
 /// Deleted items are left out. A query of a table or of a local index is strongly consistent: each page shows the items
 /// as they are when it is read. Pages are read one after the other. So a listing of several pages is no snapshot. An
@@ -82,14 +83,32 @@ impl Sort {
 ///     Ok(warmest)
 /// }
 ///
+/// /// All at once, in four parts that are read beside each other.
+/// async fn warm_places(readings: &Table<Reading>) -> Result<u64, Error<InvalidCursor>> {
+///     let warm = readings.scan().filter(Reading::FIELDS.degrees.is_more_than(30)).eventually_consistent();
+///     let parts: Vec<_> = warm.segments(4).map(|part| tokio::spawn(part.count())).collect();
+///     let mut places = 0;
+///     for part in parts {
+///         places += part.await.expect("no panic")?;
+///     }
+///     Ok(places)
+/// }
+///
 /// /// The 20 newest after those that the client has seen.
 /// async fn newest(readings: &Table<Reading>, cursor: Option<&str>) -> Result<Page<Reading>, Error<InvalidCursor>> {
 ///     let query = readings.query("roof").descending().limit(20).after(cursor);
 ///     Ok(query.pages().next_page().await?.unwrap_or_default())
 /// }
 /// ```
-#[must_use = "a query reads nothing until its pages are asked for"]
+#[must_use = "a query reads nothing until its items or pages are asked for"]
 pub struct Query<T> {
+    pub(super) raw: RawQuery,
+    shown: PhantomData<fn() -> T>,
+}
+
+/// A query without the type of its values.
+#[derive(Clone)]
+pub(super) struct RawQuery {
     pub(super) store: Store,
     pub(super) table: String,
     pub(super) index: Option<&'static str>,
@@ -97,23 +116,49 @@ pub struct Query<T> {
     sort_key: Option<&'static str>,
     pub(super) is_consistent: bool,
     pub(super) is_whole: bool,
+    /// Whether its rows have all that tells a tombstone. Otherwise, they are no tombstones.
+    has_all_marks: bool,
     pub(super) layout: &'static Layout,
-    pub(super) partition: AttributeValue,
+    /// `None` in a scan.
+    pub(super) partition: Option<AttributeValue>,
     sort: Option<Sort>,
-    pub(super) is_descending: bool,
+    /// The part of a scan, from 0, and the number of parts.
+    segment: Option<(i32, i32)>,
+    filter: Option<Result<Condition, String>>,
+    /// The only attributes to read, beside the keys and those of this crate.
+    projected: Option<&'static [&'static str]>,
+    is_descending: bool,
     pub(super) limit: Option<u16>,
     pub(super) after: Option<String>,
-    shown: PhantomData<fn() -> T>,
 }
+
+/// The most parts of a scan.
+///
+/// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Scan.html>
+const MAX_SEGMENTS: i32 = 1_000_000;
 
 impl<T: Record> Table<T> {
     /// A query for the items with this partition key. Sends nothing.
     pub fn query(&self, partition: impl Into<KeyPart>) -> Query<T> {
-        self.query_for(partition.into())
+        Query::of(self.query_for(Some(partition.into())))
+    }
+
+    /// A query for all items of the table, in no order. Sends nothing.
+    pub fn scan(&self) -> Query<T> {
+        Query::of(self.query_for(None))
     }
 
     /// A query for the items of an index with this partition key. Sends nothing. See [`Index`].
-    pub fn query_index<I: Index<Record = T>>(&self, _: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
+    pub fn query_index<I: Index<Record = T>>(&self, index: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
+        self.of_index(&index, Some(partition.into()))
+    }
+
+    /// A query for all items of an index, in no order. Sends nothing. An item without the keys of the index is not in it.
+    pub fn scan_index<I: Index<Record = T>>(&self, index: I) -> Query<I::Shown> {
+        self.of_index(&index, None)
+    }
+
+    fn of_index<I: Index<Record = T>>(&self, _: &I, partition: Option<KeyPart>) -> Query<I::Shown> {
         const {
             let index = [Some(I::PARTITION_KEY), I::SORT_KEY];
             let shown = [Some(<I::Shown as Record>::PARTITION_KEY), <I::Shown as Record>::SORT_KEY];
@@ -130,18 +175,19 @@ impl<T: Record> Table<T> {
                 "the index cannot tell tombstones from items: project the version, the end and the mark of tombstones"
             );
         }
-        Query {
+        Query::of(RawQuery {
             index: Some(I::NAME),
             partition_key: I::PARTITION_KEY,
             sort_key: I::SORT_KEY,
             is_consistent: I::IS_LOCAL,
             is_whole: I::PROJECTION == Projection::All,
-            ..self.query_for(partition.into())
-        }
+            has_all_marks: const { has_all_marks::<T>([Some(I::PARTITION_KEY), I::SORT_KEY], I::PROJECTION) },
+            ..self.query_for(partition)
+        })
     }
 
-    fn query_for<S>(&self, partition: KeyPart) -> Query<S> {
-        Query {
+    fn query_for(&self, partition: Option<KeyPart>) -> RawQuery {
+        RawQuery {
             store: self.raw.store.clone(),
             table: self.raw.name.clone(),
             index: None,
@@ -149,58 +195,158 @@ impl<T: Record> Table<T> {
             sort_key: T::SORT_KEY,
             is_consistent: true,
             is_whole: true,
+            has_all_marks: true,
             layout: Self::LAYOUT,
-            partition: partition.into_value(),
+            partition: partition.map(KeyPart::into_value),
             sort: None,
+            segment: None,
+            filter: None,
+            projected: None,
             is_descending: false,
             limit: None,
             after: None,
-            shown: PhantomData,
         }
     }
 }
 
 impl<T: Record> Query<T> {
-    /// Bounds the sort key. A second bound replaces the first.
-    pub fn sort(self, sort: Sort) -> Self {
-        Query { sort: Some(sort), ..self }
+    pub(super) fn of(raw: RawQuery) -> Self {
+        Query { raw, shown: PhantomData }
     }
 
-    /// Lists in falling order of the sort key: the newest first, if the sort key is a time.
+    fn with(mut self, set: impl FnOnce(&mut RawQuery)) -> Self {
+        set(&mut self.raw);
+        self
+    }
+
+    /// Bounds the sort key. A second bound replaces the first. A scan has no order, and refuses a bound.
+    pub fn sort(self, sort: Sort) -> Self {
+        self.with(|raw| raw.sort = Some(sort))
+    }
+
+    /// Lists in falling order of the sort key: the newest first, if the sort key is a time. A scan refuses it.
     pub fn descending(self) -> Self {
-        Query { is_descending: true, ..self }
+        self.with(|raw| raw.is_descending = true)
     }
 
     /// The most items of a page; 0 counts as 1. Without a limit, a page has the rows of one request: at most 1 MB.
     pub fn limit(self, items: u16) -> Self {
-        Query { limit: Some(items.max(1)), ..self }
+        self.with(|raw| raw.limit = Some(items.max(1)))
     }
 
     /// Begins where an earlier page of the same query ended. `None` begins at the start.
     pub fn after(self, cursor: Option<&str>) -> Self {
-        Query { after: cursor.map(str::to_owned), ..self }
+        self.with(|raw| raw.after = cursor.map(str::to_owned))
     }
 
-    pub(super) fn bound(&self) -> Result<Option<(&'static str, SortBound)>, Failure> {
+    /// Shows only items that meet the condition. A second filter replaces the first. `DynamoDB` filters after it has read,
+    /// so the rest costs read units, but it is not sent. A query bounds its keys by [`Query::sort`], and refuses a filter
+    /// by one of them.
+    pub fn filter(self, condition: table::Condition<T>) -> Self {
+        self.with(|raw| raw.filter = Some(condition.into_raw()))
+    }
+
+    /// Shows a smaller [`Record`] with the same keys, and reads only its attributes. That saves time and memory, and no
+    /// read units.
+    pub fn project<S: Record>(self) -> Query<S> {
+        const {
+            let (whole, part) = ([Some(T::PARTITION_KEY), T::SORT_KEY], [Some(S::PARTITION_KEY), S::SORT_KEY]);
+            assert!(has_the_keys_of_its_table(whole, part, whole, false), "the smaller Record has other keys");
+            let mut names = S::ATTRIBUTES;
+            while let [name, others @ ..] = names {
+                assert!(contains(T::ATTRIBUTES, name), "the smaller Record has an attribute that the larger one lacks");
+                names = others;
+            }
+        }
+        Query::of(RawQuery { projected: Some(S::ATTRIBUTES), is_whole: false, ..self.raw })
+    }
+
+    /// Reads eventually consistent, for half the read units. What it shows may be old; a change at a version that it shows
+    /// is then refused as a conflict.
+    pub fn eventually_consistent(self) -> Self {
+        self.with(|raw| raw.is_consistent = false)
+    }
+
+    /// A scan in parts, which are disjoint and together show what the whole shows. Each can be read by another task or
+    /// process. Their number is from 1 to 1,000,000. A query of one partition has no parts, and each of them refuses to run.
+    pub fn segments(self, parts: u32) -> impl Iterator<Item = Self> {
+        let parts = i32::try_from(parts).unwrap_or(MAX_SEGMENTS).clamp(1, MAX_SEGMENTS);
+        (0..parts).map(move |part| self.clone().with(|raw| raw.segment = Some((part, parts))))
+    }
+
+    /// The request for the next page, which only counts if `counts`.
+    pub(super) fn request(&self, counts: bool) -> Result<PageRequest, Failure> {
         Table::<T>::check_fields()?;
-        check_partition(self.partition_key, &self.partition).map_err(invalid)?;
-        match (&self.sort, self.sort_key) {
-            (None, _) => Ok(None),
+        let raw = &self.raw;
+        if let Some(partition) = &raw.partition {
+            check_partition(raw.partition_key, partition).map_err(invalid)?;
+        }
+        let refused = |reason: &str| Err(invalid(reason.to_owned()));
+        let sort = match (&raw.sort, raw.sort_key) {
+            _ if raw.partition.is_none() && (raw.sort.is_some() || raw.is_descending) => {
+                return refused("a scan has no order of the sort key: filter it, or query one partition");
+            }
+            _ if raw.partition.is_some() && raw.segment.is_some() => {
+                return refused("a query of one partition has no segments: scan the table in segments");
+            }
+            (None, _) => None,
             (Some(Sort(bound)), Some(name)) => {
                 bound.check().map_err(|reason| {
                     invalid(format!("the bound of the sort key {name} holds for no key: {reason}"))
                 })?;
-                Ok(Some((name, bound.clone())))
+                Some((name, bound.clone()))
             }
-            (Some(_), None) => Err(invalid("the query bounds the sort key, and what it queries has none".to_owned())),
+            (Some(_), None) => return refused("the query bounds the sort key, and what it queries has none"),
+        };
+        let condition = raw.filter.clone().transpose().map_err(invalid)?;
+        let names = condition.iter().flat_map(Condition::leaves).filter_map(|(path, _)| path.first());
+        let mut keys = names.filter(|name| raw.partition.is_some() && raw.is_key(name));
+        if let Some(name) = keys.next() {
+            return Err(invalid(format!(
+                "the filter names {name}, which is a key of what is queried: bound the sort key"
+            )));
         }
+        let attributes = if counts { Vec::new() } else { self.projection() };
+        let selection = Selection { condition, is_live: counts && raw.has_all_marks, attributes };
+        let selected = selection.selected(raw.layout).ok_or_else(|| {
+            invalid("the filter or the list of attributes is longer than the 4 KB that DynamoDB takes".to_owned())
+        })?;
+        Ok(PageRequest {
+            table: raw.table.clone(),
+            index: raw.index.map(str::to_owned),
+            partition: raw.partition.clone().map(|value| (raw.partition_key, value)),
+            sort,
+            segment: raw.segment,
+            is_consistent: raw.is_consistent,
+            is_descending: raw.is_descending,
+            limit: None,
+            after: None,
+            selected,
+            counts,
+        })
+    }
+
+    /// The attributes to read, if they are not all: those of the value, the keys, and those that tell a tombstone and the
+    /// state of the row.
+    fn projection(&self) -> Vec<&'static str> {
+        let Some(attributes) = self.raw.projected else { return Vec::new() };
+        let Names { version, incarnation, purge_at, buried, .. } = self.raw.layout.names;
+        let mut all = self.key_names();
+        for name in [self.raw.partition_key, version, incarnation, purge_at, buried].iter().chain(attributes) {
+            if !all.contains(name) {
+                all.push(name);
+            }
+        }
+        all
     }
 
     /// The attributes of a row's key beside the partition key of the query, each once.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
-        let mut names = Vec::with_capacity(3);
-        for name in [self.sort_key, Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten() {
-            if name != self.partition_key && !names.contains(&name) {
+        let raw = &self.raw;
+        let mut names = Vec::with_capacity(4);
+        let of_query = if raw.partition.is_some() { None } else { Some(raw.partition_key) };
+        for name in [raw.sort_key, Some(T::PARTITION_KEY), T::SORT_KEY, of_query].into_iter().flatten() {
+            if (raw.partition.is_none() || name != raw.partition_key) && !names.contains(&name) {
                 names.push(name);
             }
         }
@@ -208,21 +354,21 @@ impl<T: Record> Query<T> {
     }
 }
 
+impl RawQuery {
+    fn is_key(&self, name: &str) -> bool {
+        name == self.partition_key || Some(name) == self.sort_key
+    }
+}
+
 impl<T> Clone for Query<T> {
     fn clone(&self) -> Self {
-        Query {
-            store: self.store.clone(),
-            table: self.table.clone(),
-            partition: self.partition.clone(),
-            sort: self.sort.clone(),
-            after: self.after.clone(),
-            ..*self
-        }
+        Query { raw: self.raw.clone(), shown: PhantomData }
     }
 }
 
 impl<T> fmt::Debug for Query<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Query").field("table", &self.table).field("index", &self.index).finish_non_exhaustive()
+        let RawQuery { table, index, .. } = &self.raw;
+        f.debug_struct("Query").field("table", table).field("index", index).finish_non_exhaustive()
     }
 }

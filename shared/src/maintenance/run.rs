@@ -5,6 +5,7 @@ use super::write::{Found, Task, Written};
 use crate::call::Call;
 use crate::deadline::Deadline;
 use crate::driver::read_page;
+use crate::driver::send::PageRequest;
 use crate::error::{Error, Failure, FailureKind, Source};
 use crate::listing::pages::Position;
 use crate::settings::Settings;
@@ -177,8 +178,9 @@ impl Run {
         let (sender, call) = (self.store.sender(), Call::new(Deadline::within(PATIENCE)));
         // A row of 4 KB takes a unit.
         let limit = self.units_per_second.map(|units| i32::try_from(units.get()).unwrap_or(i32::MAX));
-        let (rows, last) =
-            read_page(sender, &call, &|leave| Box::pin(sender.scan(&self.table, after.clone(), limit, leave))).await?;
+        let page =
+            PageRequest { table: self.table.clone(), is_consistent: true, after, limit, ..PageRequest::default() };
+        let (rows, last) = read_page(sender, &call, &|leave| Box::pin(sender.page(&page, leave))).await?;
         let layout = self.task.layout(self.layout);
         self.check_kinds(&rows, layout).map_err(Error::Refused)?;
         let now = self.store.now();

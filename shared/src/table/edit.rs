@@ -143,6 +143,11 @@ impl<T> Condition<T> {
         Condition { raw: Err(reason), of: PhantomData }
     }
 
+    /// The condition, or why there is none.
+    pub(crate) fn into_raw(self) -> Result<RawCondition, String> {
+        self.raw
+    }
+
     /// Both conditions hold.
     pub fn and(self, other: Condition<T>) -> Self {
         Self::joined([self, other], RawCondition::All)

@@ -46,7 +46,7 @@ use std::time::Duration;
 /// // Settings of this handle, and not of the table.
 /// let users = users.remembering_items().with_tombstone_retention(Duration::from_hours(24));
 /// users.create("u-2", &User { name: "Edsger".to_owned() }).await?;
-/// let both = users.get_many(["u-1", "u-2"]).await?;
+/// let both: Vec<_> = users.get_many(["u-1", "u-2"]).await?.into_iter().collect::<Result<_, _>>()?;
 /// assert_eq!(both.iter().flatten().count(), 1);
 /// users.delete("u-2").await?;
 /// assert!(users.get("u-2").await?.is_none());
@@ -82,7 +82,10 @@ pub(crate) const fn layout_of<T: Record>() -> Layout {
     let (attributes, expires_at, settings) = (T::ATTRIBUTES, T::EXPIRES_AT, T::SETTINGS.0);
     let mut key_fields = T::KEY_FIELDS;
     while let [name, others @ ..] = key_fields {
-        assert!(is(Some(partition_key), name) || is(sort_key, name), "KEY_FIELDS has a name that is no key of the table");
+        assert!(
+            is(Some(partition_key), name) || is(sort_key, name),
+            "KEY_FIELDS has a name that is no key of the table"
+        );
         key_fields = others;
     }
     Layout { partition_key, sort_key, attributes, expires_at, instance: None, settings }.checked()
@@ -220,6 +223,15 @@ impl<T: Record> Table<T> {
             ))),
             None => Ok(()),
         }
+    }
+
+    /// The item in a row that another client has read, such as one of the plain SDK ([`from_sdk`](crate::from_sdk)).
+    /// `None` if it is a tombstone. The row has all of its attributes.
+    ///
+    /// # Errors
+    /// [`FailureKind::CorruptItem`]: the row cannot be used.
+    pub fn live(row: Attributes) -> Result<Option<Versioned<T>>, Failure> {
+        Self::decode(&Row::read(Self::LAYOUT, row)?)
     }
 
     pub(crate) fn decode(row: &Row) -> Result<Option<Versioned<T>>, Failure> {

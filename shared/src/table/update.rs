@@ -205,7 +205,9 @@ impl<T: Record> Table<T> {
             Ok(Some(next)) => {
                 let write = match (row, &current) {
                     (Some(row), Some(current)) => Write::Update(row, Self::diff(&current.value, &next)?),
-                    (Some(tombstone), None) => Write::Revive(tombstone, Self::encode(&next, &attempt.rows[0].address.key)?),
+                    (Some(tombstone), None) => {
+                        Write::Revive(tombstone, Self::encode(&next, &attempt.rows[0].address.key)?)
+                    }
                     (None, _) => Write::Create(Self::encode(&next, &attempt.rows[0].address.key)?),
                 };
                 Next::Send(self.raw.alone(attempt, write)?, written(current, next))
@@ -328,7 +330,9 @@ impl<T: Record> Table<T> {
 
 impl<T: Record> Table<T> {
     /// Reads the items with these keys, each strongly consistent, and returns them in the order of the keys. `None`
-    /// stands for a key without an item. A key may be named more than once, and is then read once.
+    /// stands for a key without an item, and an error for a row that cannot be used
+    /// ([`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem)): the others are shown all the same. A key may be named
+    /// more than once, and is then read once.
     ///
     /// Any number of keys is read, in batches of 100, one after the other. The items are not read at one moment. Use a
     /// transaction to decide on several items together.
@@ -338,7 +342,7 @@ impl<T: Record> Table<T> {
     pub async fn get_many(
         &self,
         keys: impl IntoIterator<Item = impl Into<Key>>,
-    ) -> Result<Vec<Option<Versioned<T>>>, Failure> {
+    ) -> Result<Vec<Result<Option<Versioned<T>>, Failure>>, Failure> {
         let keys: Vec<Key> = keys.into_iter().map(Into::into).collect();
         let call = &self.call();
         let mut items = Vec::with_capacity(keys.len());
@@ -358,12 +362,18 @@ impl<T: Record> Table<T> {
             }
             let found = read_rows(self.sender(), call, &rows).await?;
             let read = |item: Option<_>| item.map(|item| Row::read(Self::LAYOUT, item)).transpose();
-            let found = found.into_iter().map(read).collect::<Result<Vec<_>, _>>()?;
+            let found: Vec<_> = found.into_iter().map(read).collect();
             for (row, item) in rows.iter().zip(&found) {
-                self.raw.saw(&row.key, item.as_ref(), None);
+                if let Ok(item) = item {
+                    self.raw.saw(&row.key, item.as_ref(), None);
+                }
             }
             for place in places {
-                items.push(found[place].as_ref().map(Self::decode).transpose()?.flatten());
+                let item = match &found[place] {
+                    Ok(row) => row.as_ref().map_or(Ok(None), Self::decode),
+                    Err(unusable) => Err(unusable.clone().into()),
+                };
+                items.push(item.map_err(|failure| failure.at(|| self.place("get_many", Some(&rows[place].key)))));
             }
         }
         Ok(items)

@@ -40,12 +40,10 @@ impl Listing {
         let query = PageRequest {
             table: self.table.clone(),
             index: self.index.clone(),
-            partition: ("partition", self.partition.clone()),
+            partition: Some(("partition", self.partition.clone())),
             sort: bound.map(|bound| ("sort", bound)),
-            is_consistent: true,
             is_descending: self.is_descending,
-            limit: None,
-            after: None,
+            ..PageRequest::default()
         };
         let names: Vec<&str> = self.names.iter().map(String::as_str).collect();
         use_query(&query, &names)

@@ -2,7 +2,7 @@
 
 use super::records::*;
 use super::values::{Draw, Item, canonical};
-use fencepost::{Key, KeyPart};
+use fencepost::{Key, KeyPart, Record};
 use serde_json::{Value, json};
 use std::fmt;
 use std::marker::PhantomData;
@@ -81,9 +81,16 @@ impl<T: Subject> Kind for Of<T> {
 
 /// The item that holds this value. `None` if it cannot be stored.
 pub fn item_of<T: Subject>(value: &T) -> Option<Item> {
+    let mut item = attributes_of(value)?;
+    item.retain(|name, _| T::HIDDEN != Some(name));
+    Some(item)
+}
+
+/// The attributes of this value, without those of its key.
+pub fn attributes_of<T: Record>(value: &T) -> Option<Item> {
     let attributes = value.encode().ok()?;
-    let known = attributes.iter().filter(|(name, _)| T::HIDDEN != Some(name) && !T::KEY_FIELDS.contains(&&***name));
-    Some(known.map(|(name, value)| (name.clone(), canonical(&serde_json::to_value(value).expect("JSON")))).collect())
+    let own = attributes.iter().filter(|(name, _)| !T::KEY_FIELDS.contains(&&***name));
+    Some(own.map(|(name, value)| (name.clone(), canonical(&serde_json::to_value(value).expect("JSON")))).collect())
 }
 
 /// The key of a row in its own form and in `DynamoDB`'s JSON. The rows of a table with a sort key share a partition.

@@ -45,7 +45,7 @@ pub enum Ask {
 
 impl Ask {
     /// Whether the item is so.
-    fn is_met(&self, item: &Item) -> bool {
+    pub fn is_met(&self, item: &Item) -> bool {
         let order = |path: &Path, one| value_at(item, path).and_then(|value| compared(value, one));
         match self {
             Ask::Is(path, one) => value_at(item, path) == Some(&canonical(one)),

@@ -3,7 +3,7 @@
 
 use super::catalog::{KINDS, Row};
 use super::edits::{Val, Why};
-use super::plan::{Answer, Op};
+use super::plan::{Answer, Listing, Op};
 use super::rows::{Ended, Facts, Rows, State, breaks_the_row};
 use super::told::{Decision, Does, Note, Outcome, Shown};
 use super::values::Item;
@@ -198,10 +198,23 @@ impl Ended {
         if let Some(shown) = untrue {
             return Some(format!("told a state that never was during its call, {:?}", shown.row));
         }
-        let left_out = told
-            .left_out
-            .iter()
-            .find(|row| !rows.was(**row, during, |state| state.is_none_or(|state| state.item.is_none())));
+        let is_part_of = |part: &Shown, state: &State| {
+            let has = |(name, value)| state.item.as_ref().and_then(|item| item.get(name)) == Some(value);
+            part.at == state.at && part.item.iter().flatten().all(has)
+        };
+        let untrue =
+            |part: &&Shown| !rows.was(part.row, during, |state| state.is_some_and(|state| is_part_of(part, state)));
+        if let Some(part) = told.parts.iter().find(untrue) {
+            return Some(format!("told a part of a state that never was during its call, {:?}", part.row));
+        }
+        let filter = if let Op::List(_, Listing { filter, .. }) = &note.op { filter.as_ref() } else { None };
+        let is_left_out = |item: &Item| filter.is_some_and(|filter| !filter.is_met(item));
+        if let Some(shown) = told.shown.iter().find(|shown| shown.item.as_ref().is_some_and(is_left_out)) {
+            return Some(format!("a listing shows what its filter leaves out, {:?}", shown.row));
+        }
+        let left_out = told.left_out.iter().find(|row| {
+            !rows.was(**row, during, |state| state.and_then(|state| state.item.as_ref()).is_none_or(is_left_out))
+        });
         if let Some(row) = left_out {
             return Some(format!("{LEFT_OUT}, {row:?}"));
         }

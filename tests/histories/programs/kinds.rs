@@ -7,7 +7,8 @@ use super::records::*;
 use super::single::perform;
 use super::told::{Does, Shown, Told, shown};
 use super::writing::edit_of;
-use fencepost::{Attempt, Call, Deadline, Failure, Item, ItemVersion, Key, Reads, Store};
+use fencepost::{Attempt, Call, Deadline, Failure, Item, ItemVersion, Key, Reads, Store, Table};
+use serde_json::Value;
 use std::marker::PhantomData;
 use std::pin::Pin;
 use std::time::Duration;
@@ -25,12 +26,13 @@ pub trait Playable: Sync {
         noted: &'a Noted<'a>,
     ) -> Boxed<'a, Told>;
     fn read(&self, player: &Player, reads: &mut Reads, row: Row, read: Read, task: &Task) -> Box<dyn InAttempt>;
-    /// The mistake of a read, if the row does not read back as the value that a decision left there.
+    /// The mistake of a read, if the row does not read back as the value that a decision left there, or otherwise than
+    /// from its attributes `raw`.
     fn reads_back<'a>(
         &self,
         store: &'a Store,
         row: Row,
-        key: Key,
+        row_at: (Key, Value),
         by: Option<u64>,
         own: &'a Own,
     ) -> Boxed<'a, Option<String>>;
@@ -178,13 +180,19 @@ impl<T: Subject> Playable for Of<T> {
         &self,
         store: &'a Store,
         row: Row,
-        key: Key,
+        (key, raw): (Key, Value),
         by: Option<u64>,
         own: &'a Own,
     ) -> Boxed<'a, Option<String>> {
         Box::pin(async move {
             match store.table::<T>(T::TABLE).get(key).await {
                 Ok(read) => {
+                    own.plays("Table::live");
+                    let raw = serde_json::from_value::<Option<_>>(raw).expect("attributes");
+                    let live = raw.map_or(Ok(None), Table::<T>::live).expect("it was read");
+                    if live != read {
+                        return Some(format!("{row:?} is another item where its attributes are read"));
+                    }
                     let values = own.values.lock().expect("no panic");
                     let left = by.and_then(|by| values.get(&(row, by))?.downcast_ref::<T>());
                     let is_same = left.is_none_or(|left| read.as_ref().is_some_and(|read| read.value == *left));

@@ -105,9 +105,9 @@ impl Programs {
         let calm = store(&engine.client(), || SystemTime::UNIX_EPOCH + super::scene::EPOCH, || 7);
         for row in &ended.rows {
             let by = ended.left_whole(*row);
-            ended
-                .not_read_back
-                .extend(PLAYED[row.kind].reads_back(&calm, *row, key_of(*row, &scene.name).0, by, &scene).await);
+            let (key, json) = key_of(*row, &scene.name);
+            let raw = engine.row_at(KINDS[row.kind].table(), &json);
+            ended.not_read_back.extend(PLAYED[row.kind].reads_back(&calm, *row, (key, raw), by, &scene).await);
         }
         Programs { ended, played: std::mem::take(&mut *scene.played.lock().expect("no panic")) }
     }

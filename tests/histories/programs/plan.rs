@@ -105,13 +105,30 @@ impl Op {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Listing {
     pub by_index: bool,
     pub descending: bool,
     pub limit: u16,
     pub bound: u8,
     pub as_stream: bool,
+    pub how: How,
+    /// Whether it may show old states.
+    pub eventually: bool,
+    pub filter: Option<Ask>,
+}
+
+/// What a listing asks for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum How {
+    /// The items of a partition.
+    Query,
+    /// All items of the table, in so many parts.
+    Scan(u32),
+    /// How many there are in a partition.
+    Count,
+    /// Some attributes of the items of a partition.
+    Project,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -274,7 +291,7 @@ impl Plan {
     fn op(&mut self) -> Op {
         let row = self.row();
         if KINDS[row.kind].key().1.len() == 2 && self.chance(2) {
-            return Op::List(row, self.listing());
+            return Op::List(row, self.listing(row));
         }
         // A value that ends may make room for another one.
         if KINDS[row.kind].expires_at().is_some() && self.chance(4) {
@@ -296,7 +313,7 @@ impl Plan {
         match self.rng.u32(..32) {
             0 | 1 => Op::Get(row),
             2 => Op::GetMany(self.rows.iter().copied().filter(|of| of.kind == row.kind).chain([row]).collect()),
-            3 => Op::List(row, self.listing()),
+            3 => Op::List(row, self.listing(row)),
             4..=6 => Op::Create(row, self.seed()),
             10 => Op::UpdateAt(row, self.change()),
             11 => Op::DeleteAt(row),
@@ -313,9 +330,18 @@ impl Plan {
         }
     }
 
-    fn listing(&mut self) -> Listing {
+    fn listing(&mut self, row: Row) -> Listing {
         let (by_index, descending, as_stream) = (self.chance(4), self.chance(2), self.chance(2));
-        Listing { by_index, descending, limit: self.rng.u16(..3), bound: self.rng.u8(..7), as_stream }
+        let (limit, bound) = (self.rng.u16(..3), self.rng.u8(..7));
+        let how =
+            [How::Query, How::Count, How::Project, How::Scan(1), How::Scan(3)][self.rng.usize(..8).saturating_sub(3)];
+        let sample: Vec<_> = KINDS[row.kind].sample(&mut Draw::new(self.seed())).into_iter().collect();
+        let (name, value) = self.rng.choice(sample).expect("an attribute");
+        let is_ordered = ["N", "S", "B"].iter().any(|kind| value.get(*kind).is_some());
+        // A query does not filter by its keys.
+        let is_filtered = self.chance(3) && !(by_index && name == KINDS[row.kind].number());
+        let filter = is_filtered.then(|| ask(&mut self.rng, &vec![name], &value, is_ordered, 1));
+        Listing { by_index, descending, limit, bound, as_stream, how, eventually: self.chance(3), filter }
     }
 
     fn change(&mut self) -> Change {

@@ -54,7 +54,8 @@ impl Player {
         let Begun { number, began, .. } = self.client.begin(0);
         let call = Call::new(Deadline::within(Duration::from_millis(task.within)));
         let own: &Own = &self.client.scene;
-        let noted = Noted { own, scene: &self.client.scene.name, decisions: Mutex::default(), is_odd: Mutex::default() };
+        let noted =
+            Noted { own, scene: &self.client.scene.name, decisions: Mutex::default(), is_odd: Mutex::default() };
         let under = self.lease.lock().expect("no panic").as_ref().map(|lease| lease.token().number());
         let ahead = self.ahead();
         let performed = Freezing::new(&self.client.network, self.perform(task, &call, &noted));

@@ -316,6 +316,13 @@ subject!(Before in "PlayBuilds", "S", None, |draw| {
     Before { by: 0, n: draw.small().into(), text: Drawn::drawn(draw) }
 });
 
+/// A part of [`SortedText`].
+#[derive(Serialize, Deserialize, Record)]
+#[record(key = "id", sort = "line")]
+pub struct SortedPart {
+    by: u64,
+}
+
 /// The index of a table with a sort key.
 pub struct ByN;
 

@@ -1,19 +1,19 @@
 //! Plays the operations on one table.
 
-use super::catalog::{Row, item_of};
+use super::catalog::{Row, attributes_of, item_of};
 use super::edits::Why;
-use super::plan::{Answer, Change, Listing, Op, Task};
+use super::plan::{Answer, Change, How, Listing, Op, Task};
 use super::player::{Noted, Player};
-use super::records::{ByN, SortedText, Subject};
+use super::records::{ByN, SortedPart, SortedText, Subject};
 use super::told::{Does, Outcome, Shown, Told, shown};
-use super::writing::edit_of;
+use super::writing::{condition_of, edit_of};
 use fencepost::lease::{LeaseTerms, Unfinished};
 use fencepost::testing::edit_or_update;
 use fencepost::{
-    Call, Cursor, Edited, Error, Exists, FencingToken, ItemVersion, KeyPart, Listed, NotEdited, NotEditedReason, Query,
-    Sort, Table, UpdateError, Upserted, VersionError, Versioned,
+    Call, Cursor, Edited, Error, Exists, FencingToken, InvalidCursor, ItemVersion, KeyPart, Listed, NotEdited,
+    NotEditedReason, Query, Record, Sort, Table, UpdateError, Upserted, VersionError, Versioned,
 };
-use futures_util::StreamExt;
+use futures_util::TryStreamExt;
 use std::any::Any;
 use std::cmp::Ordering;
 use std::time::Duration;
@@ -24,12 +24,13 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
     match &task.op {
         Op::GetMany(rows) => {
             plays("Table::get_many");
-            match table.get_many(rows.iter().map(|row| player.key(*row))).await {
+            let seen = table.get_many(rows.iter().map(|row| player.key(*row))).await;
+            match seen.and_then(|seen| seen.into_iter().collect::<Result<Vec<_>, _>>()) {
                 Ok(seen) => Told::shows(rows.iter().zip(&seen).map(|(row, seen)| shown(*row, seen.as_ref())).collect()),
                 Err(failure) => failure.into(),
             }
         }
-        Op::List(_, of) => list::<T>(player, &table, row, *of, noted).await,
+        Op::List(_, of) => list::<T>(player, &table, row, of, noted).await,
         Op::Create(_, seed) => {
             plays("Table::create");
             let value = noted.drawn::<T>(row, *seed, noted.next());
@@ -266,17 +267,29 @@ async fn known<T: Subject>(player: &Player, table: &Table<T>, row: Row) -> Optio
 /// A bound of a listing, with its name and the order of the keys that are within it.
 type Bound = (&'static str, fn(KeyPart) -> Sort, fn(Ordering) -> bool);
 
-async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: Listing, noted: &Noted<'_>) -> Told {
+async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: &Listing, noted: &Noted<'_>) -> Told {
     let plays = |name| noted.own.plays(name);
     let key = player.key(row);
-    let any: &dyn Any = table;
-    if let (true, Some(table)) = (of.by_index, any.downcast_ref::<Table<SortedText>>()) {
-        plays("Table::query_index");
-        let mut found = listed(table.query_index(ByN, key.partition()), of, noted).await;
-        // The index has an order of its own.
-        let first = player.key(Row { key: 0, ..row });
-        let _ = found.as_mut().map(|items| items.sort_by_key(|item| item.key != first));
-        return told_of(player, row, &[0, 1], found);
+    let sorted = (table as &dyn Any).downcast_ref::<Table<SortedText>>().filter(|_| of.by_index);
+    let within = if key.sort().is_some() { &[0, 1][..] } else { std::slice::from_ref(&row.key) };
+    match (of.how, sorted) {
+        (How::Scan(parts), None) => {
+            plays("Table::scan");
+            return scanned(player, row, within, table.scan(), parts, of, noted).await;
+        }
+        (How::Scan(parts), Some(table)) => {
+            plays("Table::scan_index");
+            return scanned(player, row, within, table.scan_index(ByN), parts, of, noted).await;
+        }
+        (_, Some(table)) => {
+            plays("Table::query_index");
+            // The index has an order of its own.
+            let mut found = listed(asking(table.query_index(ByN, key.partition()), of, noted), of, noted).await;
+            let first = player.key(Row { key: 0, ..row });
+            let _ = found.as_mut().map(|items| items.sort_by_key(|item| item.key != first));
+            return told_of(player, row, within, found);
+        }
+        (_, None) => {}
     }
     plays("Table::query");
     let mut query = table.query(key.partition());
@@ -310,33 +323,101 @@ async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: Listi
         plays("Query::limit");
         query = query.limit(of.limit);
     }
+    let query = asking(query, of, noted);
+    if of.how == How::Count {
+        plays("Query::count");
+        // Only a count of none tells of each row that it is not there.
+        return match query.count().await {
+            Ok(0) => told_of::<T>(player, row, &within, Ok(Vec::new())),
+            Ok(some) if some <= within.len() as u64 => Told::of(Outcome::Refused),
+            Ok(more) => Told::of(Outcome::Failed(format!("counted {more}"))),
+            Err(error) => not_listed(error),
+        };
+    }
+    if let (How::Project, Some(query)) = (of.how, (&query as &dyn Any).downcast_ref::<Query<SortedText>>()) {
+        plays("Query::project");
+        return match listed(query.clone().project::<SortedPart>(), of, noted).await {
+            Ok(parts) => {
+                let row_of =
+                    |part: &Listed<_>| Row { key: u8::from(part.key != player.key(Row { key: 0, ..row })), ..row };
+                let shown = |part: &Listed<SortedPart>| Shown {
+                    row: row_of(part),
+                    at: part.at,
+                    item: attributes_of(&part.value),
+                    is_certain: true,
+                };
+                Told { parts: parts.iter().map(shown).collect(), ..Told::of(Outcome::Refused) }
+            }
+            Err(told) => told,
+        };
+    }
     told_of(player, row, &within, listed(query, of, noted).await)
 }
 
-/// The items of all pages.
-async fn listed<T: Subject>(query: Query<T>, of: Listing, noted: &Noted<'_>) -> Result<Vec<Listed<T>>, Told> {
+/// What a scan of the table or of an index shows of the rows with these keys. Other programs have items there too.
+async fn scanned<T: Subject>(
+    player: &Player,
+    row: Row,
+    within: &[u8],
+    scan: Query<T>,
+    parts: u32,
+    of: &Listing,
+    noted: &Noted<'_>,
+) -> Told {
+    let keys: Vec<_> = within.iter().map(|key| player.key(Row { key: *key, ..row })).collect();
+    let mut found = Vec::new();
+    noted.own.plays("Query::segments");
+    for part in asking(scan, of, noted).limit(500).segments(parts) {
+        match listed(part, of, noted).await {
+            Ok(items) => found.extend(items.into_iter().filter(|item| keys.contains(&item.key))),
+            Err(told) => return told,
+        }
+    }
+    // It has no order.
+    found.sort_by_key(|item| keys.iter().position(|key| *key == item.key));
+    told_of(player, row, within, Ok(found))
+}
+
+/// The query with its filter, and as consistent as it is asked for.
+fn asking<T: Subject>(mut query: Query<T>, of: &Listing, noted: &Noted<'_>) -> Query<T> {
     let plays = |name| noted.own.plays(name);
-    plays("Query::pages");
-    let mut items = Vec::new();
-    let told = |error| match error {
+    if let Some(filter) = &of.filter {
+        plays("Query::filter");
+        query = query.filter(condition_of(filter, &plays));
+    }
+    if of.eventually {
+        plays("Query::eventually_consistent");
+        query = query.eventually_consistent();
+    }
+    query
+}
+
+fn not_listed(error: Error<InvalidCursor>) -> Told {
+    match error {
         Error::Refused(_) => Told::of(Outcome::Failed("a cursor of nobody".to_owned())),
         Error::Failed(failure) => Told::from(failure),
-    };
-    if of.as_stream {
-        plays("Pages::into_stream");
-        let mut pages = query.pages().into_stream();
-        while let Some(page) = pages.next().await {
-            items.extend(page.map_err(told)?.items);
-        }
-        return Ok(items);
     }
+}
+
+/// The items of all pages.
+async fn listed<T: Record + Send + Sync + 'static>(
+    query: Query<T>,
+    of: &Listing,
+    noted: &Noted<'_>,
+) -> Result<Vec<Listed<T>>, Told> {
+    let plays = |name| noted.own.plays(name);
+    if of.as_stream {
+        plays("Query::items");
+        return query.items().try_collect().await.map_err(not_listed);
+    }
+    plays("Query::pages");
     plays("Pages::next_page");
     plays("Query::after");
-    let mut cursor = None;
+    let (mut items, mut cursor) = (Vec::new(), None);
     loop {
         // Each page is asked for by its cursor, as another process would.
         let next = query.clone().after(cursor.as_ref().map(Cursor::as_str));
-        let page = next.pages().next_page().await.map_err(told)?.expect("a first page");
+        let page = next.pages().next_page().await.map_err(not_listed)?.expect("a first page");
         items.extend(page.items);
         cursor = page.next;
         if cursor.is_none() {

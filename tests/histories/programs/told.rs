@@ -121,6 +121,8 @@ pub struct Told {
     /// The versions that it made.
     pub made: Vec<(Row, ItemVersion)>,
     pub shown: Vec<Shown>,
+    /// The same of parts of items.
+    pub parts: Vec<Shown>,
     /// Why the item refused an edit.
     pub why: Option<Why>,
     /// The version at which the item is said not to be.
@@ -132,8 +134,8 @@ pub struct Told {
 
 impl Told {
     pub fn of(outcome: Outcome) -> Self {
-        let (made, shown, left_out) = Default::default();
-        Told { outcome, decision: None, made, shown, why: None, not_at: None, about: About::Nothing, left_out }
+        let (made, shown, parts, left_out) = Default::default();
+        Told { outcome, decision: None, made, shown, parts, why: None, not_at: None, about: About::Nothing, left_out }
     }
 
     pub fn about(about: About) -> Self {

@@ -114,7 +114,7 @@ macro_rules! at {
     }};
 }
 
-fn condition_of<T: Record>(ask: &Ask, plays: &dyn Fn(&'static str)) -> Condition<T> {
+pub fn condition_of<T: Record>(ask: &Ask, plays: &dyn Fn(&'static str)) -> Condition<T> {
     let any = |value: &Value| Any(value.clone());
     let inner = |ask| condition_of(ask, plays);
     match ask {

@@ -263,6 +263,11 @@ impl Expression {
         }
     }
 
+    /// All that is demanded, with the names and values of the whole expression.
+    pub(super) fn demanded(self) -> (String, HashMap<String, String>, Attributes) {
+        (self.conditions.join(" AND "), self.names, self.values)
+    }
+
     pub(super) fn update(self, key: Attributes) -> Option<ConditionalWrite> {
         let mut text = format!("SET {}", self.set.join(", "));
         if !self.remove.is_empty() {

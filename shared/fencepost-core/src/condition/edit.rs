@@ -272,7 +272,7 @@ impl Expression {
     }
 
     /// The text of a condition. `values` counts its values, over all conditions of an edit.
-    fn condition(&mut self, condition: &Condition, values: &mut usize) -> String {
+    pub(super) fn condition(&mut self, condition: &Condition, values: &mut usize) -> String {
         let (path, demanded) = match condition {
             Condition::At(path, demanded) => (self.path(path), demanded),
             Condition::Not(condition) => return format!("(NOT {})", self.condition(condition, values)),

@@ -18,8 +18,8 @@ pub use lease::{
     release, renew,
 };
 pub use newest::{OrderedBy, put_if_newer, put_unless_newer};
-pub use query::SortBound;
 pub use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, LESS_THAN, MORE_THAN, key_condition};
+pub use query::{Selected, Selection, SortBound};
 pub use ticket::take_ticket;
 pub use versioned::{
     adopt_at, bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, sweep_at, update_at,

@@ -1,6 +1,12 @@
-//! The key condition of a query: the rows of one partition, within a bound of the sort key.
+//! What a page asks for: the rows of one partition within a bound of the sort key, those that a filter lets through, and
+//! which of their attributes.
 
+use super::demand::Expression;
+use super::edit::Condition;
+use super::write::MAX_EXPRESSION;
 use crate::format::AttributeValue;
+use crate::format::item::Attributes;
+use crate::format::layout::Layout;
 use crate::format::number::compare;
 use std::cmp::Ordering;
 use std::collections::HashMap;
@@ -58,6 +64,46 @@ pub fn key_condition(
         values.extend(bound.end.clone().map(|end| (":end".to_owned(), end)));
     }
     (condition, names, values)
+}
+
+/// Which of the rows in the range of a page it shows, and what of them.
+#[derive(Clone, Default, Debug)]
+pub struct Selection {
+    /// Shows the rows that meet this condition. It names no key of what is queried.
+    pub condition: Option<Condition>,
+    /// Shows live rows, and no tombstones.
+    pub is_live: bool,
+    /// Shows these attributes, or all if there are none.
+    pub attributes: Vec<&'static str>,
+}
+
+/// The texts of a [`Selection`], with their names and values.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Selected {
+    pub filter: Option<String>,
+    pub projection: Option<String>,
+    pub names: HashMap<String, String>,
+    pub values: Attributes,
+}
+
+impl Selection {
+    /// The texts. `None` if they are longer than `DynamoDB` takes.
+    #[must_use]
+    pub fn selected(&self, layout: &Layout) -> Option<Selected> {
+        let mut expression = Expression::default();
+        if let Some(condition) = &self.condition {
+            let text = expression.condition(condition, &mut 0);
+            expression.demand(text);
+        }
+        if self.is_live {
+            expression.demand_life(layout);
+        }
+        let shown: Vec<_> = self.attributes.iter().map(|name| expression.placeholder(name)).collect();
+        let (filter, names, values) = expression.demanded();
+        let [filter, projection] = [filter, shown.join(", ")].map(|text| Some(text).filter(|text| !text.is_empty()));
+        let fits = [&filter, &projection].into_iter().flatten().all(|text| text.len() <= MAX_EXPRESSION);
+        fits.then_some(Selected { filter, projection, names, values })
+    }
 }
 
 #[cfg(test)]

@@ -25,14 +25,14 @@ use aws_sdk_dynamodb::operation::describe_time_to_live::DescribeTimeToLiveOutput
 use aws_sdk_dynamodb::operation::get_item::GetItemOutput;
 use aws_sdk_dynamodb::operation::put_item::{PutItemError, PutItemOutput};
 use aws_sdk_dynamodb::operation::query::QueryOutput;
-#[cfg(feature = "maintenance")]
 use aws_sdk_dynamodb::operation::scan::ScanOutput;
 use aws_sdk_dynamodb::operation::update_item::{UpdateItemError, UpdateItemOutput};
 use aws_sdk_dynamodb::types::ReturnValuesOnConditionCheckFailure::AllOld;
-use aws_sdk_dynamodb::types::{TableDescription, TimeToLiveDescription, TransactWriteItem};
-use fencepost_core::condition::{ConditionalWrite, Operation, SortBound, key_condition};
+use aws_sdk_dynamodb::types::{Select, TableDescription, TimeToLiveDescription, TransactWriteItem};
+use fencepost_core::condition::{ConditionalWrite, Operation, Selected, SortBound, key_condition};
 use fencepost_core::{AttributeValue, Attributes, ClientState, Leave, Now, RetryPolicy, WriteId};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::error::Error;
 use std::future::ready;
 use std::pin::{Pin, pin};
@@ -92,17 +92,24 @@ impl Requests {
     pub(crate) const UPDATES: Requests = Requests { write: Some(Sender::update), ..Self::NONE };
 }
 
-#[derive(Clone, Debug)]
+/// One page of a partition, or of a whole table or index.
+#[derive(Clone, Default, Debug)]
 pub(crate) struct PageRequest {
     pub table: String,
     pub index: Option<String>,
-    pub partition: (&'static str, AttributeValue),
+    /// The partition of a query. Without one, it is a scan.
+    pub partition: Option<(&'static str, AttributeValue)>,
     pub sort: Option<(&'static str, SortBound)>,
+    /// The part of a scan, from 0, and the number of parts.
+    pub segment: Option<(i32, i32)>,
     /// Whether the read is strongly consistent. A global secondary index refuses such reads.
     pub is_consistent: bool,
     pub is_descending: bool,
     pub limit: Option<i32>,
     pub after: Option<Attributes>,
+    pub selected: Selected,
+    /// Whether the rows are only counted. They are then shown without attributes.
+    pub counts: bool,
 }
 
 impl Sender {
@@ -251,26 +258,36 @@ impl Sender {
         })
     }
 
-    /// Reads one page of a table, strongly consistent: the rows after the key `after`, at most 1 MB and `limit` of them.
-    #[cfg(feature = "maintenance")]
-    pub(crate) async fn scan(&self, table: &str, after: Option<Attributes>, limit: Option<i32>, leave: Leave) -> Ended {
-        let request = self.client.scan().table_name(table).set_exclusive_start_key(after.map(to_sdk)).set_limit(limit);
-        let request = request.consistent_read(true);
-        let shown = |output: ScanOutput| page_of(output.items, output.last_evaluated_key);
-        let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
-        self.ended(("Scan", Some(table)), leave, Box::pin(sent)).await
-    }
-
-    /// Reads one page of a partition: at most 1 MB, and at most as many rows as the request says.
-    pub(crate) async fn query(&self, page: &PageRequest, leave: Leave) -> Ended {
-        let (condition, names, values) = key_condition(&page.partition, page.sort.as_ref());
+    /// Reads one page: at most 1 MB, and at most as many rows as the request says.
+    pub(crate) async fn page(&self, page: &PageRequest, leave: Leave) -> Ended {
+        let Selected { filter, projection, mut names, mut values } = page.selected.clone();
+        let select = page.counts.then_some(Select::Count);
+        let after = page.after.clone().map(to_sdk);
+        let named = |names: HashMap<_, _>| Some(names).filter(|names| !names.is_empty());
+        let Some(partition) = &page.partition else {
+            let request = self.client.scan().table_name(&page.table).set_index_name(page.index.clone());
+            let request = request.set_segment(page.segment.map(|(part, _)| part));
+            let request = request.set_total_segments(page.segment.map(|(_, parts)| parts));
+            let request = request.set_filter_expression(filter).set_projection_expression(projection);
+            let request = request.set_expression_attribute_names(named(names)).set_select(select);
+            let request = request.set_expression_attribute_values(given(values)).set_exclusive_start_key(after);
+            let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
+            let shown =
+                |output: ScanOutput| page_of(counted(page, output.count).or(output.items), output.last_evaluated_key);
+            let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
+            return self.ended(("Scan", Some(&page.table)), leave, Box::pin(sent)).await;
+        };
+        let (condition, of_key, in_key) = key_condition(partition, page.sort.as_ref());
+        names.extend(of_key);
+        values.extend(in_key);
         let request = self.client.query().table_name(&page.table).set_index_name(page.index.clone());
-        let request = request.key_condition_expression(condition).set_expression_attribute_names(Some(names));
-        let request =
-            request.set_expression_attribute_values(Some(to_sdk(values))).scan_index_forward(!page.is_descending);
+        let request = request.key_condition_expression(condition).scan_index_forward(!page.is_descending);
+        let request = request.set_filter_expression(filter).set_projection_expression(projection);
+        let request = request.set_expression_attribute_names(named(names)).set_select(select);
+        let request = request.set_expression_attribute_values(given(values)).set_exclusive_start_key(after);
         let request = request.consistent_read(page.is_consistent).set_limit(page.limit);
-        let request = request.set_exclusive_start_key(page.after.clone().map(to_sdk));
-        let shown = |output: QueryOutput| page_of(output.items, output.last_evaluated_key);
+        let shown =
+            |output: QueryOutput| page_of(counted(page, output.count).or(output.items), output.last_evaluated_key);
         let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
         self.ended(("Query", Some(&page.table)), leave, Box::pin(sent)).await
     }
@@ -384,6 +401,11 @@ pub(crate) fn framework() -> Option<FrameworkMetadata> {
 fn keep<D>(found: &Found<D>, description: D) -> Option<Shown> {
     *found.lock().unwrap_or_else(PoisonError::into_inner) = Some(description);
     page_of(Some(Vec::new()), None)
+}
+
+/// As many rows without attributes as were counted, if they were only to be counted.
+fn counted(page: &PageRequest, count: i32) -> Option<Vec<Item>> {
+    page.counts.then(|| (0..count).map(|_| Item::new()).collect())
 }
 
 fn page_of(rows: Option<Vec<Item>>, last: Option<Item>) -> Option<Shown> {
