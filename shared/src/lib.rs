@@ -175,7 +175,7 @@ pub use fencepost_core::{
 pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
-pub use listing::{Cursor, Index, InvalidCursor, Items, Listed, Page, Pages, Projection, Query, Sort};
+pub use listing::{Cursor, Index, InvalidCursor, Items, Listed, Page, Pages, Partition, Projection, Query, Sort};
 pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
 pub use table::field;

@@ -3,3 +3,4 @@
 mod cursors;
 mod messages;
 mod pages;
+mod scans;

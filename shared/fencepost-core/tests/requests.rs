@@ -295,8 +295,15 @@ fn beside_tables(page: &mut Page) {
     page.add("bury any", Some(&condition::put_unless_newer(by, instance(None))));
     let between = SortBound { condition: BETWEEN, value: number(1), end: Some(number(9)) };
     let equal = SortBound { condition: EQUAL_TO, value: bytes(&[7]), end: None };
-    for (case, sort) in [("query", None), ("between", Some(("at", between))), ("equal", Some(("at", equal)))] {
-        let (condition, names, values) = key_condition(&("id", text("k")), sort.as_ref());
+    let one = vec![("id", text("k"))];
+    let two = vec![("tenant", text("t")), ("region", text("r"))];
+    for (case, partition, sort) in [
+        ("query", one.clone(), vec![]),
+        ("between", one.clone(), vec![("at", between.clone())]),
+        ("equal", one, vec![("at", equal.clone())]),
+        ("several", two, vec![("at", equal), ("on", between)]),
+    ] {
+        let (condition, names, values) = key_condition(&partition, &sort);
         let _ = writeln!(page.0, "{case}: {}", filled(&[&condition], &names, &values)[0]);
     }
 }

@@ -9,8 +9,8 @@ use crate::rejection::Rejection;
 use crate::store::Store;
 use crate::table::Record;
 use aws_sdk_dynamodb::types::{
-    self, IndexStatus, KeySchemaElement, MultiRegionConsistency, ProjectionType, TableDescription, TableStatus,
-    TimeToLiveDescription, TimeToLiveStatus,
+    self, IndexStatus, KeySchemaElement, KeyType, MultiRegionConsistency, ProjectionType, TableDescription,
+    TableStatus, TimeToLiveDescription, TimeToLiveStatus,
 };
 use fencepost_core::format::layout::Regions;
 use std::fmt;
@@ -119,7 +119,7 @@ fn differences(schema: &TableSchema, table: &str, found: &TableDescription) -> V
         sentences
             .push(format!("The table {table} is {status}, and can be used when it is ACTIVE: wait, and check again."));
     }
-    sentences.extend(key_difference(&schema.keys, found.key_schema(), schema, found).map(|difference| {
+    sentences.extend(key_difference((&schema.keys, 1), found.key_schema(), schema, found).map(|difference| {
         format!(
             "The key of the table {table} is {difference}: a key cannot be changed, so correct the name of the table or its \
              Record, or create another table."
@@ -138,7 +138,7 @@ fn differences(schema: &TableSchema, table: &str, found: &TableDescription) -> V
 
 /// The key that was found, and the needed one if it is another.
 fn key_difference(
-    needed: &Keys,
+    (needed, partitions): (&Keys, usize),
     key: &[KeySchemaElement],
     schema: &TableSchema,
     found: &TableDescription,
@@ -151,16 +151,21 @@ fn key_difference(
     let differs =
         |name: &String| schema.type_of(name).is_some_and(|needed| kind_of(name).is_some_and(|kind| kind != needed));
     let part = |name: &String, kind: Option<_>| kind.map_or_else(|| name.clone(), |kind| format!("{name} ({kind})"));
-    let shown = |parts: Vec<String>| parts.join(" with the sort key ");
-    (names != *needed || needed.iter().any(differs)).then(|| {
-        let found = shown(names.iter().map(|name| part(name, kind_of(name))).collect());
-        let needed = shown(needed.iter().map(|name| part(name, schema.type_of(name))).collect());
+    let shown = |parts: Vec<String>, partitions: usize| {
+        let (partition, sort) = parts.split_at(partitions.min(parts.len()));
+        let sort = if sort.is_empty() { String::new() } else { format!(" with the sort key {}", sort.join(", ")) };
+        format!("{}{sort}", partition.join(", "))
+    };
+    let has = key.iter().filter(|part| *part.key_type() == KeyType::Hash).count();
+    (names != *needed || has != partitions || needed.iter().any(differs)).then(|| {
+        let found = shown(names.iter().map(|name| part(name, kind_of(name))).collect(), has);
+        let needed = shown(needed.iter().map(|name| part(name, schema.type_of(name))).collect(), partitions);
         format!("{found}, and {needed} is needed")
     })
 }
 
 fn index_difference(
-    IndexSchema { name, keys, is_local, projection }: &IndexSchema,
+    IndexSchema { name, keys, partitions, is_local, projection }: &IndexSchema,
     schema: &TableSchema,
     table: &str,
     found: &TableDescription,
@@ -179,7 +184,7 @@ fn index_difference(
     };
     let place = format!("index {name} of the table {table}");
     let kind = projected.and_then(types::Projection::projection_type).map_or("nothing", ProjectionType::as_str);
-    if let Some(difference) = key_difference(keys, key, schema, found) {
+    if let Some(difference) = key_difference((keys, *partitions), key, schema, found) {
         Some(format!("The key of the {place} is {difference}: {}.", remedy(*is_local)))
     } else if let Some(needed) = lacks(*projection, projected) {
         Some(format!("The {place} projects {kind}, and {needed} is needed: {}.", remedy(*is_local)))

@@ -42,8 +42,16 @@ impl TableSchema {
     fn members(&self, table: &str, is_terraform: bool) -> String {
         assert!(self.regions != Some(Regions::Strong), "no Record names the Regions of a table that has several");
         let word = |one, other| if is_terraform { other } else { one };
-        let keys = |keys: &Keys, is_local| {
-            let parts = keys.iter().zip([word("HASH", "hash_key"), word("RANGE", "range_key")]);
+        let keys = |keys: &Keys, partitions: usize, is_local| {
+            let has_several = partitions > 1 || keys.len() > partitions + 1;
+            let [hash, range] =
+                if is_terraform && !has_several { ["hash_key", "range_key"] } else { ["HASH", "RANGE"] };
+            let role = |at| if at < partitions { hash } else { range };
+            let parts = keys.iter().enumerate().map(|(at, name)| (name, role(at)));
+            if is_terraform && has_several {
+                let part = |(name, role)| format!(r#"{{ "attribute_name": {name:?}, "key_type": "{role}" }}"#);
+                return format!(r#""key_schema": {}"#, list(parts.map(part)));
+            }
             if is_terraform {
                 // The partition key of a local index is that of the table.
                 let parts = parts.skip(usize::from(is_local)).map(|(name, role)| format!(r#""{role}": {name:?}"#));
@@ -62,7 +70,7 @@ impl TableSchema {
                 word("AttributeType", "type")
             )
         });
-        let index = |IndexSchema { name, keys: key, is_local, projection }: &IndexSchema| {
+        let index = |IndexSchema { name, keys: key, partitions, is_local, projection }: &IndexSchema| {
             let kind = word("ProjectionType", "projection_type");
             let projected = match projection {
                 Projection::All => format!(r#""{kind}": "ALL""#),
@@ -72,7 +80,11 @@ impl TableSchema {
                 }
             };
             let projected = if is_terraform { projected } else { format!(r#""Projection": {{ {projected} }}"#) };
-            format!(r#"{{ "{}": {name:?}, {}, {projected} }}"#, word("IndexName", "name"), keys(key, *is_local))
+            format!(
+                r#"{{ "{}": {name:?}, {}, {projected} }}"#,
+                word("IndexName", "name"),
+                keys(key, *partitions, *is_local)
+            )
         };
         let enabled = word("PointInTimeRecoveryEnabled", "enabled");
         let mut members = vec![
@@ -84,7 +96,7 @@ impl TableSchema {
                 word("PointInTimeRecoverySpecification", "point_in_time_recovery")
             ),
             format!(r#""{}": {}"#, word("AttributeDefinitions", "attribute"), list(kinds)),
-            keys(&self.keys, false),
+            keys(&self.keys, 1, false),
         ];
         for (name, is_local) in [
             (word("GlobalSecondaryIndexes", "global_secondary_index"), false),

@@ -55,6 +55,8 @@ pub(super) enum Ttl {
 pub(super) struct IndexSchema {
     pub(super) name: &'static str,
     pub(super) keys: Keys,
+    /// How many of them, from the first on, are the partition key.
+    pub(super) partitions: usize,
     pub(super) is_local: bool,
     pub(super) projection: Projection,
 }
@@ -117,8 +119,11 @@ impl TableSchema {
     /// Adds an index that the program queries. An index that projects more passes too.
     #[must_use]
     pub fn with_index<I: Index>(mut self, _: I) -> Self {
-        let keys = [I::PARTITION_KEY].into_iter().chain(I::SORT_KEY).map(str::to_owned).collect();
-        self.indexes.push(IndexSchema { name: I::NAME, keys, is_local: I::IS_LOCAL, projection: I::PROJECTION });
+        let partition = [I::PARTITION_KEY].into_iter().chain(I::MORE_PARTITION_KEYS.iter().copied());
+        let sort = I::SORT_KEY.into_iter().chain(I::MORE_SORT_KEYS.iter().copied());
+        let keys = partition.chain(sort).map(str::to_owned).collect();
+        let (name, partitions, is_local) = (I::NAME, 1 + I::MORE_PARTITION_KEYS.len(), I::IS_LOCAL);
+        self.indexes.push(IndexSchema { name, keys, partitions, is_local, projection: I::PROJECTION });
         self
     }
 

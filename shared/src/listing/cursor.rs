@@ -89,13 +89,13 @@ impl PageRequest {
         let direction: &[u8] = if self.is_descending { b"descending" } else { b"ascending" };
         let mut values = Vec::new();
         self.partition.iter().for_each(|(_, value)| write(&mut values, value));
-        if let Some((_, bound)) = &self.sort {
+        for (_, bound) in &self.sort {
             [&bound.value].into_iter().chain(&bound.end).for_each(|value| write(&mut values, value));
         }
-        let condition = match (&self.partition, self.segment) {
-            (Some(partition), _) => key_condition(partition, self.sort.as_ref()).0,
-            (None, None) => "scan".to_owned(),
-            (None, Some((part, parts))) => format!("scan {part} of {parts}"),
+        let condition = match (self.partition.is_empty(), self.segment) {
+            (false, _) => key_condition(&self.partition, &self.sort).0,
+            (true, None) => "scan".to_owned(),
+            (true, Some((part, parts))) => format!("scan {part} of {parts}"),
         };
         let index = self.index.as_deref().unwrap_or_default();
         let mut hash = Sha256::new();

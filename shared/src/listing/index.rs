@@ -80,6 +80,12 @@ pub trait Index {
     const PARTITION_KEY: &'static str;
     /// The name of its sort key attribute, if it has one.
     const SORT_KEY: Option<&'static str> = None;
+    /// The further attributes of its partition key. A global index may have up to four in all. A query names a value of
+    /// each: `query_index(ByRegion, ("tenant-7", "eu"))`.
+    const MORE_PARTITION_KEYS: &'static [&'static str] = &[];
+    /// The further attributes of its sort key, up to four in all, in their order. A query bounds them from the left
+    /// ([`Sort::then`](crate::Sort::then)).
+    const MORE_SORT_KEYS: &'static [&'static str] = &[];
     /// Whether it is a local index. A local index has the partitions of the table in another order, with strongly
     /// consistent reads. A global one has partitions of its own. Its rows lag behind those of the table.
     const IS_LOCAL: bool = false;
@@ -98,14 +104,56 @@ pub enum Projection {
     Include(&'static [&'static str]),
 }
 
-/// The names of a partition key and of a sort key, if there is one.
-pub(super) type Keys = [Option<&'static str>; 2];
+/// The names of the attributes of a partition key, and from [`SORT`] on those of a sort key.
+///
+/// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html>
+pub(super) type Keys = [Option<&'static str>; 8];
+
+/// Where the sort key begins.
+pub(super) const SORT: usize = 4;
+
+pub(super) const fn keys_of<T: Record>() -> Keys {
+    keys(T::PARTITION_KEY, &[], T::SORT_KEY, &[])
+}
+
+pub(super) const fn keys_of_index<I: Index>() -> Keys {
+    keys(I::PARTITION_KEY, I::MORE_PARTITION_KEYS, I::SORT_KEY, I::MORE_SORT_KEYS)
+}
+
+const fn keys(
+    partition: &'static str,
+    mut more: &'static [&'static str],
+    sort: Option<&'static str>,
+    mut more_sort: &'static [&'static str],
+) -> Keys {
+    assert!(more.len() < SORT && more_sort.len() < SORT, "a key of an index has at most four attributes");
+    assert!(sort.is_some() || more_sort.is_empty(), "MORE_SORT_KEYS follow a SORT_KEY");
+    let mut keys = [None; 8];
+    (keys[0], keys[SORT]) = (Some(partition), sort);
+    while let [others @ .., name] = more {
+        (keys[more.len()], more) = (Some(*name), others);
+    }
+    while let [others @ .., name] = more_sort {
+        (keys[SORT + more_sort.len()], more_sort) = (Some(*name), others);
+    }
+    keys
+}
+
+const fn is_one_of(keys: Keys, name: &str) -> bool {
+    let mut keys: &[Option<&str>] = &keys;
+    while let [key, others @ ..] = keys {
+        if is(*key, name) {
+            return true;
+        }
+        keys = others;
+    }
+    false
+}
 
 impl Projection {
     const fn has(self, keys: Keys, attribute: &str) -> bool {
-        let [partition, sort] = keys;
         match self {
-            _ if is(partition, attribute) || is(sort, attribute) => true,
+            _ if is_one_of(keys, attribute) => true,
             Projection::All => true,
             Projection::KeysOnly => false,
             Projection::Include(names) => contains(names, attribute),
@@ -127,8 +175,7 @@ impl Projection {
 pub(super) const fn shows_tombstones<T: Record>(keys: Keys, projection: Projection) -> bool {
     matches!(T::SETTINGS.0.deletes, Deletes::Remove)
         || has_all_marks::<T>(keys, projection)
-        || leaves_on_delete::<T>(keys[0])
-        || leaves_on_delete::<T>(keys[1])
+        || leaves_on_delete::<T>(keys)
 }
 
 /// Whether an index with these keys has all that tells a tombstone. Otherwise, if it is usable, it has no tombstones.
@@ -137,18 +184,23 @@ pub(super) const fn has_all_marks<T: Record>(keys: Keys, projection: Projection)
     projection.has_all(keys, &[version, purge_at, buried])
 }
 
-/// Whether a delete removes this key of an index. A tombstone keeps the attribute of the expiry time.
-const fn leaves_on_delete<T: Record>(key: Option<&str>) -> bool {
-    match key {
-        Some(key) => contains(T::ATTRIBUTES, key) && !is(T::EXPIRES_AT, key),
-        None => false,
+/// Whether a delete removes one of these keys of an index. A tombstone keeps the attribute of the expiry time.
+const fn leaves_on_delete<T: Record>(keys: Keys) -> bool {
+    let mut own = T::ATTRIBUTES;
+    while let [name, others @ ..] = own {
+        if is_one_of(keys, name) && !is(T::EXPIRES_AT, name) {
+            return true;
+        }
+        own = others;
     }
+    false
 }
 
 /// Whether the rows of an index with these keys show the keys of its table, and a local index has the table's partitions.
 pub(super) const fn has_the_keys_of_its_table(table: Keys, shown: Keys, index: Keys, is_local: bool) -> bool {
-    let fits = !is_local || are_equal(index[0], table[0]) && index[1].is_some();
-    fits && are_equal(table[0], shown[0]) && are_equal(table[1], shown[1])
+    let has_one = index[1].is_none() && index[SORT].is_some() && index[SORT + 1].is_none();
+    let fits = !is_local || are_equal(index[0], table[0]) && has_one;
+    fits && are_equal(table[0], shown[0]) && are_equal(table[SORT], shown[SORT])
 }
 
 const fn are_equal(one: Option<&str>, other: Option<&str>) -> bool {
@@ -187,7 +239,7 @@ mod tests {
             (Projection::KeysOnly, false, false),
             (Projection::Include(&["total"]), true, false),
         ] {
-            let has = |attributes: &[&str]| projection.has_all([Some("userId"), Some("createdAt")], attributes);
+            let has = |attributes: &[&str]| projection.has_all(keys("userId", &[], Some("createdAt"), &[]), attributes);
             assert!(has(&[]) && has(&["userId", "createdAt"]) && has(&["createdAt", "userId"]), "{projection:?}");
             assert_eq!((has(&["userId", "total"]), has(&["total", "lines"])), (total, lines), "{projection:?}");
         }
@@ -197,35 +249,44 @@ mod tests {
     fn a_tombstone_is_known_in_an_index_that_it_leaves_or_that_has_all_of_its_marks() {
         const NONE: Projection = Projection::KeysOnly;
         for (keys, projection, is_known) in [
-            ([Some("userId"), None], NONE, true),
-            ([Some("foreign"), Some("day")], NONE, true),
-            ([Some("foreign"), Some("endsAt")], NONE, false), // a tombstone has it too
-            ([Some("foreign"), None], Projection::All, true),
-            ([Some("foreign"), None], Projection::Include(&["_version", "_purgeAt", "_buried"]), true),
-            ([Some("foreign"), None], Projection::Include(&["_purgeAt", "_buried"]), false),
-            ([Some("foreign"), None], Projection::Include(&["_version", "_buried"]), false),
-            ([Some("foreign"), None], Projection::Include(&["_version", "_purgeAt"]), false),
+            (keys("userId", &[], None, &[]), NONE, true),
+            (keys("foreign", &[], Some("day"), &[]), NONE, true),
+            (keys("foreign", &[], Some("endsAt"), &[]), NONE, false), // a tombstone has it too
+            (keys("foreign", &["other"], Some("far"), &["day"]), NONE, true),
+            (keys("foreign", &["day"], Some("far"), &[]), NONE, true),
+            (keys("foreign", &["other"], Some("far"), &["endsAt"]), NONE, false),
+            (keys("foreign", &[], None, &[]), Projection::All, true),
+            (keys("foreign", &[], None, &[]), Projection::Include(&["_version", "_purgeAt", "_buried"]), true),
+            (keys("foreign", &[], None, &[]), Projection::Include(&["_purgeAt", "_buried"]), false),
+            (keys("foreign", &[], None, &[]), Projection::Include(&["_version", "_buried"]), false),
+            (keys("foreign", &[], None, &[]), Projection::Include(&["_version", "_purgeAt"]), false),
         ] {
             assert_eq!(shows_tombstones::<Order>(keys, projection), is_known, "{keys:?} {projection:?}");
         }
-        assert!(shows_tombstones::<Removed>([Some("foreign"), None], NONE));
+        assert!(shows_tombstones::<Removed>(keys("foreign", &[], None, &[]), NONE));
     }
 
     #[test]
     fn an_index_has_the_keys_of_its_table_and_a_local_one_its_partitions_in_an_order_of_its_own() {
-        let (order, line, lot) =
-            ([Some("orderId"), None], [Some("orderId"), Some("line")], [Some("orderId"), Some("lot")]);
-        let by_user = [Some("userId"), None];
+        let (order, line, lot) = (
+            keys("orderId", &[], None, &[]),
+            keys("orderId", &[], Some("line"), &[]),
+            keys("orderId", &[], Some("lot"), &[]),
+        );
+        let by_user = keys("userId", &[], None, &[]);
         for (table, shown, index, is_local, fits) in [
             (order, order, by_user, false, true),
             (line, line, by_user, false, true),
-            (order, [Some("basketId"), None], by_user, false, false),
+            (order, keys("basketId", &[], None, &[]), by_user, false, false),
             (order, line, by_user, false, false),
             (line, order, by_user, false, false),
             (line, lot, by_user, false, false),
-            (line, line, [Some("orderId"), Some("day")], true, true),
-            (line, line, [Some("userId"), Some("day")], true, false),
-            (line, line, [Some("orderId"), None], true, false),
+            (line, line, keys("orderId", &[], Some("day"), &[]), true, true),
+            (line, line, keys("userId", &[], Some("day"), &[]), true, false),
+            (line, line, keys("orderId", &[], None, &[]), true, false),
+            (line, line, keys("userId", &["day"], Some("lot"), &["line"]), false, true),
+            (line, line, keys("orderId", &["day"], Some("lot"), &[]), true, false),
+            (line, line, keys("orderId", &[], Some("lot"), &["day"]), true, false),
         ] {
             let found = has_the_keys_of_its_table(table, shown, index, is_local);
             assert_eq!(found, fits, "{table:?} {shown:?} {index:?} {is_local}");

@@ -11,5 +11,4 @@ mod query;
 pub use cursor::{Cursor, InvalidCursor};
 pub use index::{Index, Projection};
 pub use pages::{Items, Listed, Page, Pages};
-pub use query::Query;
-pub use query::Sort;
+pub use query::{Partition, Query, Sort};

@@ -160,7 +160,7 @@ impl<T: Record> Pages<T> {
         let next = match &request.after {
             Some(key) => {
                 let cursor = request.cursor_after(&query.key_names(), key);
-                Some(cursor.ok_or_else(|| without_key(query.raw.partition_key))?)
+                Some(cursor.ok_or_else(|| without_key(T::PARTITION_KEY))?)
             }
             None => None,
         };
@@ -217,8 +217,7 @@ impl<T> fmt::Debug for Items<T> {
 
 impl<T: Record> Query<T> {
     fn place(&self, operation: &'static str) -> Place {
-        let partition = self.raw.partition.clone();
-        let key = partition.map(|value| (self.raw.partition_key.to_owned(), value)).into_iter().collect();
+        let key = self.raw.partition().map(|(name, value)| (name.to_owned(), value.clone())).collect();
         Place::of(operation, [(&self.raw.table, &key)])
     }
 
@@ -233,7 +232,7 @@ impl<T: Record> Query<T> {
             _ => return Ok(false),
         };
         let mut key = request.key_in(&self.key_names(), cursor).ok_or(Error::Refused(InvalidCursor))?;
-        key.extend(request.partition.clone().map(|(name, value)| (name.to_owned(), value)));
+        key.extend(request.partition.clone().into_iter().map(|(name, value)| (name.to_owned(), value)));
         request.after = Some(key);
         Ok(true)
     }
@@ -279,7 +278,7 @@ impl<T: Record> Query<T> {
     }
 
     fn position_of(&self, row: &Attributes) -> Result<Attributes, Failure> {
-        let names = self.key_names().into_iter().chain(self.raw.partition.iter().map(|_| self.raw.partition_key));
+        let names = self.key_names().into_iter().chain(self.raw.partition().map(|(name, _)| name));
         let value = |name: &str| row.get(name).cloned().ok_or_else(|| without_key(name));
         names.map(|name| Ok((name.to_owned(), value(name)?))).collect()
     }

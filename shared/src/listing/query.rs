@@ -1,6 +1,8 @@
 //! [`Query`]: names the items of one partition of a table or of an index, or all items.
 
-use super::index::{Index, Projection, has_all_marks, has_the_keys_of_its_table, shows_tombstones};
+use super::index::{
+    Index, Keys, Projection, SORT, has_all_marks, has_the_keys_of_its_table, keys_of, keys_of_index, shows_tombstones,
+};
 use crate::driver::send::PageRequest;
 use crate::error::Failure;
 use crate::store::Store;
@@ -10,12 +12,37 @@ use crate::table::{self, KeyPart, Record, Table};
 use fencepost_core::condition::{self, Condition, Selection, SortBound};
 use fencepost_core::format::layout::{Layout, contains};
 use fencepost_core::{AttributeValue, Names};
+use std::collections::HashSet;
 use std::fmt;
 use std::marker::PhantomData;
 
+/// The value of each attribute of the partition key of an index. It is made from one part, or from up to four in a tuple.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Partition(Vec<AttributeValue>);
+
+impl<P: Into<KeyPart>> From<P> for Partition {
+    fn from(part: P) -> Self {
+        Partition(vec![part.into().into_value()])
+    }
+}
+
+macro_rules! partition_from {
+    ($($part:ident: $of:ident),*) => {
+        impl<$($of: Into<KeyPart>),*> From<($($of),*)> for Partition {
+            fn from(($($part),*): ($($of),*)) -> Self {
+                Partition(vec![$($part.into().into_value()),*])
+            }
+        }
+    };
+}
+
+partition_from!(one: A, two: B);
+partition_from!(one: A, two: B, three: C);
+partition_from!(one: A, two: B, three: C, four: D);
+
 /// A bound on the sort key of a [`Query`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct Sort(pub(crate) SortBound);
+pub struct Sort(Vec<SortBound>);
 
 impl Sort {
     /// The sort key has this value.
@@ -45,8 +72,9 @@ impl Sort {
 
     /// The sort key is `first`, `last`, or between them.
     pub fn between(first: impl Into<KeyPart>, last: impl Into<KeyPart>) -> Self {
-        let Sort(bound) = Self::of(condition::BETWEEN, first);
-        Sort(SortBound { end: Some(last.into().into_value()), ..bound })
+        let mut sort = Self::of(condition::BETWEEN, first);
+        sort.0[0].end = Some(last.into().into_value());
+        sort
     }
 
     /// The sort key starts with this text, or with these bytes (`begins_with`). In a table with several kinds of items,
@@ -55,8 +83,29 @@ impl Sort {
         Self::of(condition::BEGINS_WITH, prefix)
     }
 
+    /// This bound for the first attributes of the sort key of an index, and `next` for those that follow. Only the last
+    /// attribute that is bound may be bound otherwise than by [`Sort::equal_to`].
+    #[must_use]
+    pub fn then(self, next: Sort) -> Self {
+        Sort([self.0, next.0].concat())
+    }
+
     fn of(condition: &'static str, value: impl Into<KeyPart>) -> Self {
-        Sort(SortBound { condition, value: value.into().into_value(), end: None })
+        Sort(vec![SortBound { condition, value: value.into().into_value(), end: None }])
+    }
+
+    /// The bounds of these attributes.
+    fn of_names(&self, names: &[&'static str]) -> Result<Vec<(&'static str, SortBound)>, String> {
+        let (last, others) = self.0.split_last().expect("a sort has a bound");
+        if self.0.len() > names.len() {
+            return Err(format!("the query bounds {} attributes of the sort key, of {}", self.0.len(), names.len()));
+        }
+        if others.iter().any(|bound| bound.condition != condition::EQUAL_TO) {
+            return Err("only the last bound of several attributes of a sort key may be no Sort::equal_to".to_owned());
+        }
+        let name = names[others.len()];
+        last.check().map_err(|reason| format!("the bound of the sort key {name} holds for no key: {reason}"))?;
+        Ok(names.iter().copied().zip(self.0.iter().cloned()).collect())
     }
 }
 
@@ -112,15 +161,14 @@ pub(super) struct RawQuery {
     pub(super) store: Store,
     pub(super) table: String,
     pub(super) index: Option<&'static str>,
-    pub(super) partition_key: &'static str,
-    sort_key: Option<&'static str>,
+    keys: Keys,
     pub(super) is_consistent: bool,
     pub(super) is_whole: bool,
     /// Whether its rows have all that tells a tombstone. Otherwise, they are no tombstones.
     has_all_marks: bool,
     pub(super) layout: &'static Layout,
     /// `None` in a scan.
-    pub(super) partition: Option<AttributeValue>,
+    partition: Option<Partition>,
     sort: Option<Sort>,
     /// The part of a scan, from 0, and the number of parts.
     segment: Option<(i32, i32)>,
@@ -140,7 +188,7 @@ const MAX_SEGMENTS: i32 = 1_000_000;
 impl<T: Record> Table<T> {
     /// A query for the items with this partition key. Sends nothing.
     pub fn query(&self, partition: impl Into<KeyPart>) -> Query<T> {
-        Query::of(self.query_for(Some(partition.into())))
+        Query::of(self.query_for(Some(partition.into().into())))
     }
 
     /// A query for all items of the table, in no order. Sends nothing.
@@ -149,7 +197,7 @@ impl<T: Record> Table<T> {
     }
 
     /// A query for the items of an index with this partition key. Sends nothing. See [`Index`].
-    pub fn query_index<I: Index<Record = T>>(&self, index: I, partition: impl Into<KeyPart>) -> Query<I::Shown> {
+    pub fn query_index<I: Index<Record = T>>(&self, index: I, partition: impl Into<Partition>) -> Query<I::Shown> {
         self.of_index(&index, Some(partition.into()))
     }
 
@@ -158,12 +206,11 @@ impl<T: Record> Table<T> {
         self.of_index(&index, None)
     }
 
-    fn of_index<I: Index<Record = T>>(&self, _: &I, partition: Option<KeyPart>) -> Query<I::Shown> {
+    fn of_index<I: Index<Record = T>>(&self, _: &I, partition: Option<Partition>) -> Query<I::Shown> {
         const {
-            let index = [Some(I::PARTITION_KEY), I::SORT_KEY];
-            let shown = [Some(<I::Shown as Record>::PARTITION_KEY), <I::Shown as Record>::SORT_KEY];
+            let index = keys_of_index::<I>();
             assert!(
-                has_the_keys_of_its_table([Some(T::PARTITION_KEY), T::SORT_KEY], shown, index, I::IS_LOCAL),
+                has_the_keys_of_its_table(keys_of::<T>(), keys_of::<I::Shown>(), index, I::IS_LOCAL),
                 "the keys of the Index do not fit the table of its Record"
             );
             assert!(
@@ -177,27 +224,25 @@ impl<T: Record> Table<T> {
         }
         Query::of(RawQuery {
             index: Some(I::NAME),
-            partition_key: I::PARTITION_KEY,
-            sort_key: I::SORT_KEY,
+            keys: const { keys_of_index::<I>() },
             is_consistent: I::IS_LOCAL,
             is_whole: I::PROJECTION == Projection::All,
-            has_all_marks: const { has_all_marks::<T>([Some(I::PARTITION_KEY), I::SORT_KEY], I::PROJECTION) },
+            has_all_marks: const { has_all_marks::<T>(keys_of_index::<I>(), I::PROJECTION) },
             ..self.query_for(partition)
         })
     }
 
-    fn query_for(&self, partition: Option<KeyPart>) -> RawQuery {
+    fn query_for(&self, partition: Option<Partition>) -> RawQuery {
         RawQuery {
             store: self.raw.store.clone(),
             table: self.raw.name.clone(),
             index: None,
-            partition_key: T::PARTITION_KEY,
-            sort_key: T::SORT_KEY,
+            keys: const { keys_of::<T>() },
             is_consistent: true,
             is_whole: true,
             has_all_marks: true,
             layout: Self::LAYOUT,
-            partition: partition.map(KeyPart::into_value),
+            partition,
             sort: None,
             segment: None,
             filter: None,
@@ -250,7 +295,7 @@ impl<T: Record> Query<T> {
     /// read units.
     pub fn project<S: Record>(self) -> Query<S> {
         const {
-            let (whole, part) = ([Some(T::PARTITION_KEY), T::SORT_KEY], [Some(S::PARTITION_KEY), S::SORT_KEY]);
+            let (whole, part) = (keys_of::<T>(), keys_of::<S>());
             assert!(has_the_keys_of_its_table(whole, part, whole, false), "the smaller Record has other keys");
             let mut names = S::ATTRIBUTES;
             while let [name, others @ ..] = names {
@@ -278,29 +323,35 @@ impl<T: Record> Query<T> {
     pub(super) fn request(&self, counts: bool) -> Result<PageRequest, Failure> {
         Table::<T>::check_fields()?;
         let raw = &self.raw;
-        if let Some(partition) = &raw.partition {
-            check_partition(raw.partition_key, partition).map_err(invalid)?;
+        if let Some(Partition(values)) = &raw.partition {
+            if values.len() != raw.partition_names().len() {
+                let names = raw.partition_names().join(", ");
+                return Err(invalid(format!(
+                    "the query names {} parts of the partition key, which is {names}",
+                    values.len()
+                )));
+            }
+            for (name, value) in raw.partition() {
+                check_partition(name, value).map_err(invalid)?;
+            }
         }
         let refused = |reason: &str| Err(invalid(reason.to_owned()));
-        let sort = match (&raw.sort, raw.sort_key) {
+        let sort = match &raw.sort {
             _ if raw.partition.is_none() && (raw.sort.is_some() || raw.is_descending) => {
                 return refused("a scan has no order of the sort key: filter it, or query one partition");
             }
             _ if raw.partition.is_some() && raw.segment.is_some() => {
                 return refused("a query of one partition has no segments: scan the table in segments");
             }
-            (None, _) => None,
-            (Some(Sort(bound)), Some(name)) => {
-                bound.check().map_err(|reason| {
-                    invalid(format!("the bound of the sort key {name} holds for no key: {reason}"))
-                })?;
-                Some((name, bound.clone()))
+            None => Vec::new(),
+            Some(_) if raw.keys[SORT].is_none() => {
+                return refused("the query bounds the sort key, and what it queries has none");
             }
-            (Some(_), None) => return refused("the query bounds the sort key, and what it queries has none"),
+            Some(sort) => sort.of_names(&raw.sort_names()).map_err(invalid)?,
         };
         let condition = raw.filter.clone().transpose().map_err(invalid)?;
         let names = condition.iter().flat_map(Condition::leaves).filter_map(|(path, _)| path.first());
-        let mut keys = names.filter(|name| raw.partition.is_some() && raw.is_key(name));
+        let mut keys = names.filter(|name| raw.partition.is_some() && raw.keys.contains(&Some(name)));
         if let Some(name) = keys.next() {
             return Err(invalid(format!(
                 "the filter names {name}, which is a key of what is queried: bound the sort key"
@@ -314,7 +365,7 @@ impl<T: Record> Query<T> {
         Ok(PageRequest {
             table: raw.table.clone(),
             index: raw.index.map(str::to_owned),
-            partition: raw.partition.clone().map(|value| (raw.partition_key, value)),
+            partition: raw.partition().map(|(name, value)| (name, value.clone())).collect(),
             sort,
             segment: raw.segment,
             is_consistent: raw.is_consistent,
@@ -332,21 +383,22 @@ impl<T: Record> Query<T> {
         let Some(attributes) = self.raw.projected else { return Vec::new() };
         let Names { version, incarnation, purge_at, buried, .. } = self.raw.layout.names;
         let mut all = self.key_names();
-        for name in [self.raw.partition_key, version, incarnation, purge_at, buried].iter().chain(attributes) {
-            if !all.contains(name) {
-                all.push(name);
-            }
-        }
+        all.extend(self.raw.partition_names());
+        all.extend([version, incarnation, purge_at, buried]);
+        all.extend(attributes);
+        let mut seen = HashSet::new();
+        all.retain(|name| seen.insert(*name));
         all
     }
 
     /// The attributes of a row's key beside the partition key of the query, each once.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
         let raw = &self.raw;
+        let is_named = |name: &str| raw.partition.is_some() && raw.partition_names().contains(&name);
         let mut names = Vec::with_capacity(4);
-        let of_query = if raw.partition.is_some() { None } else { Some(raw.partition_key) };
-        for name in [raw.sort_key, Some(T::PARTITION_KEY), T::SORT_KEY, of_query].into_iter().flatten() {
-            if (raw.partition.is_none() || name != raw.partition_key) && !names.contains(&name) {
+        let all = raw.sort_names().into_iter().map(Some).chain([Some(T::PARTITION_KEY), T::SORT_KEY]);
+        for name in all.chain(raw.partition_names().into_iter().map(Some)).flatten() {
+            if !is_named(name) && !names.contains(&name) {
                 names.push(name);
             }
         }
@@ -355,8 +407,18 @@ impl<T: Record> Query<T> {
 }
 
 impl RawQuery {
-    fn is_key(&self, name: &str) -> bool {
-        name == self.partition_key || Some(name) == self.sort_key
+    /// The attributes of the partition key of what is queried.
+    pub(super) fn partition_names(&self) -> Vec<&'static str> {
+        self.keys[..SORT].iter().copied().flatten().collect()
+    }
+
+    fn sort_names(&self) -> Vec<&'static str> {
+        self.keys[SORT..].iter().copied().flatten().collect()
+    }
+
+    /// The names and values of the partition of a query.
+    pub(super) fn partition(&self) -> impl Iterator<Item = (&'static str, &AttributeValue)> {
+        self.partition_names().into_iter().zip(self.partition.iter().flat_map(|Partition(values)| values))
     }
 }
 

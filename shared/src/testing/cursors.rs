@@ -40,8 +40,8 @@ impl Listing {
         let query = PageRequest {
             table: self.table.clone(),
             index: self.index.clone(),
-            partition: Some(("partition", self.partition.clone())),
-            sort: bound.map(|bound| ("sort", bound)),
+            partition: vec![("partition", self.partition.clone())],
+            sort: bound.map(|bound| ("sort", bound)).into_iter().collect(),
             is_descending: self.is_descending,
             ..PageRequest::default()
         };

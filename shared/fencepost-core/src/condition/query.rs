@@ -49,21 +49,30 @@ impl SortBound {
     }
 }
 
-/// The text of a key condition, with its names and values.
+/// The text of a key condition, with its names and values: the partition, of which an index may have several attributes,
+/// and the bounds of as many attributes of the sort key.
 pub fn key_condition(
-    (name, value): &(&'static str, AttributeValue),
-    sort: Option<&(&'static str, SortBound)>,
-) -> (String, HashMap<String, String>, HashMap<String, AttributeValue>) {
-    let mut condition = "#partition = :partition".to_owned();
-    let mut names = HashMap::from([("#partition".to_owned(), (*name).to_owned())]);
-    let mut values = HashMap::from([(":partition".to_owned(), value.clone())]);
-    if let Some((name, bound)) = sort {
-        condition = format!("{condition} AND {}", bound.condition);
-        names.insert("#sort".to_owned(), (*name).to_owned());
-        values.insert(":sort".to_owned(), bound.value.clone());
-        values.extend(bound.end.clone().map(|end| (":end".to_owned(), end)));
+    partition: &[(&'static str, AttributeValue)],
+    sort: &[(&'static str, SortBound)],
+) -> (String, HashMap<String, String>, Attributes) {
+    let (mut texts, mut names, mut values) = (Vec::new(), HashMap::new(), Attributes::new());
+    // The first of each has a placeholder without a number.
+    let number = |index: usize| if index == 0 { String::new() } else { index.to_string() };
+    for (index, (name, value)) in partition.iter().enumerate() {
+        let of = format!("partition{}", number(index));
+        texts.push(format!("#{of} = :{of}"));
+        names.insert(format!("#{of}"), (*name).to_owned());
+        values.insert(format!(":{of}"), value.clone());
     }
-    (condition, names, values)
+    for (index, (name, bound)) in sort.iter().enumerate() {
+        let (of, end) = (format!("sort{}", number(index)), format!(":end{}", number(index)));
+        let text = bound.condition.replace("#sort", &format!("#{of}")).replace(":sort", &format!(":{of}"));
+        texts.push(text.replace(":end", &end));
+        names.insert(format!("#{of}"), (*name).to_owned());
+        values.insert(format!(":{of}"), bound.value.clone());
+        values.extend(bound.end.clone().map(|value| (end, value)));
+    }
+    (texts.join(" AND "), names, values)
 }
 
 /// Which of the rows in the range of a page it shows, and what of them.

@@ -98,8 +98,8 @@ pub(crate) struct PageRequest {
     pub table: String,
     pub index: Option<String>,
     /// The partition of a query. Without one, it is a scan.
-    pub partition: Option<(&'static str, AttributeValue)>,
-    pub sort: Option<(&'static str, SortBound)>,
+    pub partition: Vec<(&'static str, AttributeValue)>,
+    pub sort: Vec<(&'static str, SortBound)>,
     /// The part of a scan, from 0, and the number of parts.
     pub segment: Option<(i32, i32)>,
     /// Whether the read is strongly consistent. A global secondary index refuses such reads.
@@ -264,7 +264,7 @@ impl Sender {
         let select = page.counts.then_some(Select::Count);
         let after = page.after.clone().map(to_sdk);
         let named = |names: HashMap<_, _>| Some(names).filter(|names| !names.is_empty());
-        let Some(partition) = &page.partition else {
+        if page.partition.is_empty() {
             let request = self.client.scan().table_name(&page.table).set_index_name(page.index.clone());
             let request = request.set_segment(page.segment.map(|(part, _)| part));
             let request = request.set_total_segments(page.segment.map(|(_, parts)| parts));
@@ -276,8 +276,8 @@ impl Sender {
                 |output: ScanOutput| page_of(counted(page, output.count).or(output.items), output.last_evaluated_key);
             let sent = async move { heard(request.send().await, shown, |error| classify(error, Err)) };
             return self.ended(("Scan", Some(&page.table)), leave, Box::pin(sent)).await;
-        };
-        let (condition, of_key, in_key) = key_condition(partition, page.sort.as_ref());
+        }
+        let (condition, of_key, in_key) = key_condition(&page.partition, &page.sort);
         names.extend(of_key);
         values.extend(in_key);
         let request = self.client.query().table_name(&page.table).set_index_name(page.index.clone());
