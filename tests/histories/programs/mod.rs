@@ -68,11 +68,15 @@ fn tables(engine: &Engine) {
             "BillingMode": "PAY_PER_REQUEST",
         });
         if kind.table() == "PlaySortedText" {
-            attributes.push(json!({"AttributeName": "n", "AttributeType": "N"}));
-            let schema =
-                [json!({"AttributeName": "id", "KeyType": "HASH"}), json!({"AttributeName": "n", "KeyType": "RANGE"})];
-            table["LocalSecondaryIndexes"] =
-                json!([{"IndexName": "byN", "KeySchema": schema, "Projection": {"ProjectionType": "ALL"}}]);
+            attributes.extend(["n", "by"].map(|name| json!({"AttributeName": name, "AttributeType": "N"})));
+            let index = |name, keys: &[(&str, &str)]| {
+                let keys = keys.iter().map(|(name, role)| json!({"AttributeName": name, "KeyType": role}));
+                let keys: Vec<_> = keys.collect();
+                json!([{"IndexName": name, "KeySchema": keys, "Projection": {"ProjectionType": "ALL"}}])
+            };
+            table["LocalSecondaryIndexes"] = index("byN", &[("id", "HASH"), ("n", "RANGE")]);
+            let several = [("id", "HASH"), ("line", "HASH"), ("n", "RANGE"), ("by", "RANGE")];
+            table["GlobalSecondaryIndexes"] = index("byLine", &several);
         }
         table["AttributeDefinitions"] = json!(attributes);
         engine.raw("CreateTable", &table);

@@ -339,7 +339,8 @@ impl Plan {
         let (name, value) = self.rng.choice(sample).expect("an attribute");
         let is_ordered = ["N", "S", "B"].iter().any(|kind| value.get(*kind).is_some());
         // A query does not filter by its keys.
-        let is_filtered = self.chance(3) && !(by_index && name == KINDS[row.kind].number());
+        let keys = [KINDS[row.kind].number(), KINDS[row.kind].by()];
+        let is_filtered = self.chance(3) && !(by_index && keys.contains(&name));
         let filter = is_filtered.then(|| ask(&mut self.rng, &vec![name], &value, is_ordered, 1));
         Listing { by_index, descending, limit, bound, as_stream, how, eventually: self.chance(3), filter }
     }

@@ -336,6 +336,19 @@ impl Index for ByN {
     const PROJECTION: Projection = Projection::All;
 }
 
+/// A global index of the same table, whose keys have several attributes.
+pub struct ByLine;
+
+impl Index for ByLine {
+    type Record = SortedText;
+    type Shown = SortedText;
+    const NAME: &'static str = "byLine";
+    const PARTITION_KEY: &'static str = "id";
+    const MORE_PARTITION_KEYS: &'static [&'static str] = &["line"];
+    const SORT_KEY: Option<&'static str> = Some("n");
+    const MORE_SORT_KEYS: &'static [&'static str] = &["by"];
+}
+
 /// The newest of the instances of a key.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
 #[record(key = "shard")]

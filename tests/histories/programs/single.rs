@@ -4,7 +4,7 @@ use super::catalog::{Row, attributes_of, item_of};
 use super::edits::Why;
 use super::plan::{Answer, Change, How, Listing, Op, Task};
 use super::player::{Noted, Player};
-use super::records::{ByN, SortedPart, SortedText, Subject};
+use super::records::{ByLine, ByN, SortedPart, SortedText, Subject};
 use super::told::{Does, Outcome, Shown, Told, shown};
 use super::writing::{condition_of, edit_of};
 use fencepost::lease::{LeaseTerms, Unfinished};
@@ -280,6 +280,15 @@ async fn list<T: Subject>(player: &Player, table: &Table<T>, row: Row, of: &List
         (How::Scan(parts), Some(table)) => {
             plays("Table::scan_index");
             return scanned(player, row, within, table.scan_index(ByN), parts, of, noted).await;
+        }
+        (_, Some(table)) if of.bound > 3 => {
+            plays("Sort::then");
+            let partition = (key.partition(), key.sort().expect("a sort part"));
+            let sort = Sort::equal_to(u32::from(of.bound)).then(Sort::more_than(0));
+            let query = asking(table.query_index(ByLine, partition).sort(sort), of, noted);
+            // It may leave it out, because its number is another one.
+            let told = told_of(player, row, &[row.key], listed(query, of, noted).await);
+            return Told { left_out: Vec::new(), ..told };
         }
         (_, Some(table)) => {
             plays("Table::query_index");
