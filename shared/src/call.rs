@@ -4,29 +4,18 @@ use crate::deadline::Deadline;
 use crate::error::Source;
 use crate::throttling::{Throttled, ThrottlingLimit};
 use fencepost_core::Cost;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The deadline and the tally of one invocation. [`Store::in_call`](crate::Store::in_call) gives it to all operations of
 /// that invocation. Copies share the tally.
 #[derive(Clone, Debug)]
 pub struct Call {
     deadline: Deadline,
-    counts: Arc<Counts>,
+    tally: Arc<Mutex<Tally>>,
 }
 
-#[derive(Default, Debug)]
-struct Counts {
-    changes: AtomicU32,
-    attempts: AtomicU32,
-    conflicts: AtomicU32,
-    lost_answers: AtomicU32,
-    throttled: AtomicU32,
-    throttling_limit: Mutex<Option<ThrottlingLimit>>,
-}
-
-/// The cost of the operations of one [`Call`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// The cost of one operation, or of those of a [`Call`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[non_exhaustive]
 pub struct Tally {
     /// Operations with a write.
@@ -44,11 +33,27 @@ pub struct Tally {
     pub throttling_limit: Option<ThrottlingLimit>,
 }
 
+impl Tally {
+    pub(crate) fn count(&mut self, cost: Cost) {
+        self.changes += cost.changes;
+        self.attempts += cost.attempts;
+        self.conflicts += cost.conflicts;
+        self.lost_answers += cost.lost_answers;
+    }
+
+    pub(crate) fn count_not_now(&mut self, source: &Source) {
+        if let Some(throttled) = Throttled::of(&**source) {
+            self.throttled += 1;
+            self.throttling_limit = Some(throttled.limit);
+        }
+    }
+}
+
 impl Call {
     /// Creates a call with this deadline.
     #[must_use]
     pub fn new(deadline: Deadline) -> Self {
-        Call { deadline, counts: Arc::default() }
+        Call { deadline, tally: Arc::default() }
     }
 
     /// The deadline.
@@ -60,29 +65,11 @@ impl Call {
     /// The cost so far.
     #[must_use]
     pub fn tally(&self) -> Tally {
-        Tally {
-            changes: self.counts.changes.load(Relaxed),
-            attempts: self.counts.attempts.load(Relaxed),
-            conflicts: self.counts.conflicts.load(Relaxed),
-            lost_answers: self.counts.lost_answers.load(Relaxed),
-            throttled: self.counts.throttled.load(Relaxed),
-            throttling_limit: *self.counts.throttling_limit.lock().unwrap_or_else(PoisonError::into_inner),
-        }
+        *self.counts()
     }
 
-    /// Adds the cost of a part of a change.
-    pub(crate) fn count(&self, cost: Cost) {
-        self.counts.changes.fetch_add(cost.changes, Relaxed);
-        self.counts.attempts.fetch_add(cost.attempts, Relaxed);
-        self.counts.conflicts.fetch_add(cost.conflicts, Relaxed);
-        self.counts.lost_answers.fetch_add(cost.lost_answers, Relaxed);
-    }
-
-    /// Counts a send that was refused for now, if it was throttled.
-    pub(crate) fn count_not_now(&self, source: &Source) {
-        if let Some(throttled) = Throttled::of(&**source) {
-            self.counts.throttled.fetch_add(1, Relaxed);
-            *self.counts.throttling_limit.lock().unwrap_or_else(PoisonError::into_inner) = Some(throttled.limit);
-        }
+    /// The tally, to which the cost of a part of an operation is added.
+    pub(crate) fn counts(&self) -> MutexGuard<'_, Tally> {
+        self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -213,6 +213,12 @@ impl Place {
         let item = |(table, key): (&String, &Attributes)| PlacedItem { table: table.clone(), key: key.clone() };
         Place { operation, items: items.into_iter().map(item).collect() }
     }
+
+    /// The table of all its items, if they are in one.
+    pub(crate) fn table(&self) -> Option<&str> {
+        let (first, others) = self.items.split_first()?;
+        others.iter().all(|item| item.table == first.table).then_some(&*first.table)
+    }
 }
 
 impl From<FailureKind> for Failure {
@@ -245,14 +251,19 @@ impl fmt::Display for Place {
     }
 }
 
+impl PlacedItem {
+    /// The names and values of the key.
+    pub(crate) fn key_in_words(&self) -> String {
+        let in_order: BTreeMap<_, _> = self.key.iter().collect();
+        let parts: Vec<_> = in_order.iter().map(|(name, value)| format!("{name} {}", brief(Some(value)))).collect();
+        parts.join(", ")
+    }
+}
+
 impl fmt::Display for PlacedItem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(if self.table.is_empty() { "a table without a name" } else { &self.table })?;
-        let in_order: BTreeMap<_, _> = self.key.iter().collect();
-        for (name, value) in &in_order {
-            write!(f, ", {name} {}", brief(Some(value)))?;
-        }
-        Ok(())
+        if self.key.is_empty() { Ok(()) } else { write!(f, ", {}", self.key_in_words()) }
     }
 }
 

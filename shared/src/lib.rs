@@ -152,6 +152,7 @@ mod listing;
 pub mod lww;
 #[cfg(feature = "maintenance")]
 pub mod maintenance;
+mod observe;
 mod rejection;
 mod settings;
 mod store;
@@ -176,6 +177,7 @@ pub use fencepost_derive::Record;
 pub use fencing_token::FencingToken;
 pub use idempotency::{Answer, Idempotency, IdempotencyClaim, derived_id};
 pub use listing::{Cursor, Index, InvalidCursor, Items, Listed, Page, Pages, Partition, Projection, Query, Sort};
+pub use observe::{Ending, Observed};
 pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
 pub use table::field;

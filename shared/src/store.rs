@@ -4,6 +4,7 @@ use crate::call::Call;
 use crate::clock::{Clock, Rng};
 use crate::deadline::Deadline;
 use crate::driver::send::Sender;
+use crate::observe::Observed;
 use crate::timestamp::Timestamp;
 use aws_sdk_dynamodb::Client;
 use fencepost_core::RetryPolicy;
@@ -76,6 +77,26 @@ impl Store {
     #[must_use]
     pub fn in_call(&self, call: &Call) -> Self {
         Store { call: Some(call.clone()), ..self.clone() }
+    }
+
+    /// Returns a copy of the store that tells this observer of each operation that has ended, its tables, leases and
+    /// transactions included. It is called in the task of the operation, so it should neither wait nor panic.
+    ///
+    /// ```
+    /// use fencepost::Store;
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+    ///
+    /// /// The store, and its requests so far.
+    /// fn counting(store: &Store) -> (Store, Arc<AtomicU32>) {
+    ///     let requests = Arc::new(AtomicU32::new(0));
+    ///     let total = requests.clone();
+    ///     (store.with_observer(move |operation| drop(total.fetch_add(operation.requests, Relaxed))), requests)
+    /// }
+    /// ```
+    #[must_use]
+    pub fn with_observer(&self, observer: impl Fn(&Observed<'_>) + Send + Sync + 'static) -> Self {
+        self.with(|sender| sender.observer = Some(Arc::new(observer)))
     }
 
     /// Returns a copy of the store with this clock.

@@ -1,13 +1,16 @@
-//! The span of each send: a subscriber sees the request, its reason and the proof in its answer.
+//! What is seen from outside: the span of each send with its reason and the proof in its answer, the span of each
+//! operation, and what an observer is told.
 
 use super::accounts::{Account, TABLE, add_one, engine};
 use crate::harness::clients::{Way, client_that, client_whose, error, lost};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Error, Key, Reads, Store, Table};
+use fencepost::{Error, Key, Observed, Reads, Store, Table};
 use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::time::timeout;
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::subscriber::{DefaultGuard, set_default};
@@ -49,10 +52,18 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Closed {
         let extensions = span.extensions();
         let fields = &extensions.get::<Fields>().expect("fields").0;
         let field = |name| fields.get(name).map_or("-", String::as_str);
-        let text = ["operation", "table", "attempt", "why", "outcome"].map(field).join(" ");
+        let mut text = ["operation", "table", "attempt", "why", "outcome"].map(field).join(" ");
+        if span.metadata().target() == OPERATION {
+            text = ["operation", "table", "key", "requests", "attempts", "outcome"].map(field).join(" ");
+        } else if let Some(parent) = span.parent().filter(|parent| parent.metadata().target() == OPERATION) {
+            let parent = parent.extensions();
+            text = format!("{text} in {}", parent.get::<Fields>().expect("fields").0["operation"]);
+        }
         self.0.lock().expect("no panic").push(text);
     }
 }
+
+const OPERATION: &str = "fencepost::operation";
 
 impl Closed {
     /// Listens on this thread until the guard is dropped.
@@ -151,4 +162,76 @@ async fn a_request_about_several_tables_names_none() {
     });
     done.await.expect_err("the account is there");
     assert_eq!(closed.take(), ["TransactWriteItems - 1 first refused"]);
+}
+
+/// Each operation, how it ended, its requests and attempts, as an observer is told.
+fn observed(store: &Store) -> (Store, Arc<Mutex<Vec<String>>>) {
+    let told = Arc::<Mutex<Vec<String>>>::default();
+    let listens = told.clone();
+    let store = store.with_observer(move |operation: &Observed<'_>| {
+        let Observed { place, ending, requests, tally, .. } = operation;
+        listens.lock().expect("no panic").push(format!("{} {ending} {requests} {}", place.operation, tally.attempts));
+    });
+    (store, told)
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_operation_has_a_span_around_its_sends_and_is_told_to_the_observer() {
+    let engine = engine();
+    // The answer to the first write is lost.
+    let client = client_whose(&engine, |engine, writes, operation, body| match writes {
+        0 if !is_read(operation) => {
+            engine.answer(operation, body);
+            lost()
+        }
+        _ => engine.answer(operation, body),
+    });
+    let (direct, key) = table(&engine, &engine.client()).await;
+    let (store, told) = observed(&Store::new(&client));
+    let table: Table<Account> = store.table(TABLE);
+    let (closed, _guard) = Closed::listen_to("fencepost");
+    engine.take_log();
+    deposit(&table, &key).await;
+    let spans = closed.take();
+    assert_eq!(
+        spans,
+        [
+            "GetItem Accounts 0 first read in update_with_retry",
+            "UpdateItem Accounts 1 first answer_lost in update_with_retry",
+            "UpdateItem Accounts 1 answer_lost refused in update_with_retry",
+            "update_with_retry Accounts accountId \"a-1\" 3 1 applied",
+        ]
+    );
+    table.get(&key).await.expect("an answer");
+    table.create(&key, &Account { balance: 1 }).await.expect_err("it is taken");
+    table.get("").await.expect_err("no key");
+    table.scan().count().await.expect("a count");
+    table.update_with_retry(&key, |_| None).await.expect("it is kept");
+    assert_eq!(table.get_many(["a-1", "a-2"]).await.expect("an answer").len(), 2);
+    table.delete(&key).await.expect("it is there");
+    let (slow, dropped) = observed(&Store::new(&client_that(&engine, |_| Way::Answered(900))));
+    let slow: Table<Account> = slow.table(TABLE);
+    timeout(Duration::from_millis(100), slow.delete(&key)).await.expect_err("it is dropped");
+    assert_eq!(*dropped.lock().expect("no panic"), ["delete dropped 1 0"]);
+    let spans = closed.take();
+    let seen: Vec<_> = spans.iter().filter(|span| !span.contains(" in ")).map(String::as_str).collect();
+    let expected = [
+        "get Accounts accountId \"a-1\" 1 0 answered",
+        "create Accounts accountId \"a-1\" 1 1 answered",
+        "count Accounts  1 0 answered",
+        "update_with_retry Accounts accountId \"a-1\" 1 0 answered",
+        "get_many Accounts - 1 0 answered",
+        "delete Accounts accountId \"a-1\" 2 1 applied",
+        "delete Accounts accountId \"a-1\" 1 0 dropped",
+    ];
+    assert_eq!(seen, expected);
+    let told = told.lock().expect("no panic").clone();
+    assert_eq!(told[0], "update_with_retry applied 3 1");
+    let words = |span: &str| {
+        let words: Vec<_> = span.split(' ').collect();
+        let [.., requests, attempts, ending] = &words[..] else { panic!("{span}") };
+        format!("{} {ending} {requests} {attempts}", words[0])
+    };
+    assert_eq!(told[1..], expected[..6].iter().map(|span| words(span)).collect::<Vec<_>>(), "it is told the same");
+    assert_eq!(direct.get(&key).await.expect("an answer"), None);
 }

@@ -3,7 +3,7 @@
 use super::schema::{IndexSchema, Keys, TableSchema, Ttl};
 use crate::driver::read_page;
 use crate::driver::send::{Found, ReadRows};
-use crate::error::{Error, Failure, FailureKind};
+use crate::error::{Error, Failure, FailureKind, Place};
 use crate::listing::Projection;
 use crate::rejection::Rejection;
 use crate::store::Store;
@@ -12,6 +12,7 @@ use aws_sdk_dynamodb::types::{
     self, IndexStatus, KeySchemaElement, KeyType, MultiRegionConsistency, ProjectionType, TableDescription,
     TableStatus, TimeToLiveDescription, TimeToLiveStatus,
 };
+use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Regions;
 use std::fmt;
 use std::sync::PoisonError;
@@ -60,7 +61,9 @@ impl Store {
     /// See [`Store::check`].
     pub async fn check_table(&self, table: &str, schema: &TableSchema) -> Result<(), Error<SchemaMismatch>> {
         let (sender, call, found) = (self.sender(), &self.call(), Found::default());
-        let read = read_page(sender, call, &|leave| Box::pin(sender.describe(table, &found, leave))).await;
+        let (name, none) = (table.to_owned(), Attributes::new());
+        let checked = || Place::of("check", [(&name, &none)]);
+        let read = read_page(sender, call, checked, &|leave| Box::pin(sender.describe(table, &found, leave))).await;
         let place = format!("{table} in the region {}", sender.region().unwrap_or("of the client"));
         let sentences = match answer(read, found, (&place, "DescribeTable"))? {
             Err(sentence) => vec![sentence],
@@ -71,7 +74,8 @@ impl Store {
                 if is_usable(&described) && has_ttl {
                     let found = Found::default();
                     let read =
-                        read_page(sender, call, &|leave| Box::pin(sender.describe_ttl(table, &found, leave))).await;
+                        read_page(sender, call, checked, &|leave| Box::pin(sender.describe_ttl(table, &found, leave)))
+                            .await;
                     let ttl = answer(read, found, (&place, "DescribeTimeToLive"))?;
                     sentences.extend(ttl.map_or_else(Some, |ttl| ttl_difference(schema, table, &ttl)));
                 }

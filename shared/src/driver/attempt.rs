@@ -6,6 +6,7 @@ use super::rows::{Contest, Known, KnownRow, Sending, WriteStep};
 use super::send::{Address, Requests, Sender};
 use crate::call::Call;
 use crate::error::{Failure, FailureKind, Place, Source};
+use crate::observe::Ending;
 use fencepost_core::condition::ConditionalWrite;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
@@ -223,9 +224,23 @@ impl Attempt {
         &mut self,
         sender: &Sender,
         call: &Call,
+        decide: impl FnMut(&mut Attempt) -> Result<Next<A, W>, Failure>,
+    ) -> Result<Done<A, W>, Failure> {
+        let mut driver = Driver::new(sender, call, self.requests, || self.place());
+        let done = self.decide(&mut driver, decide).await;
+        driver.watch.end(match &done {
+            Ok(Done::Applied(_)) => Ending::Applied,
+            Ok(Done::Answered(_)) => Ending::Answered,
+            Err(failure) => Ending::Failed(failure),
+        });
+        done
+    }
+
+    async fn decide<A, W>(
+        &mut self,
+        driver: &mut Driver<'_>,
         mut decide: impl FnMut(&mut Attempt) -> Result<Next<A, W>, Failure>,
     ) -> Result<Done<A, W>, Failure> {
-        let mut driver = Driver::new(sender, call, self.requests);
         // The answers of the attempts that may have been applied.
         let mut answers: Vec<(WriteId, W)> = Vec::new();
         let mut then = Then::Decide;
@@ -234,11 +249,11 @@ impl Attempt {
                 Then::Decide => {
                     let asked = self.to_be_read();
                     if !asked.is_empty() {
-                        then = self.read(&mut driver, asked).await;
+                        then = self.read(driver, asked).await;
                         continue;
                     }
                 }
-                Then::Failed(failure) => return Err(self.give_up(&mut driver, failure).await.at(|| self.place())),
+                Then::Failed(failure) => return Err(self.give_up(driver, failure).await.at(|| self.place())),
                 Then::Applied { id, at, shown } => {
                     let answer = answers.into_iter().find_map(|(of, answer)| (of == id).then_some(answer));
                     let unknown = || Failure::of(FailureKind::OutcomeUnknown { source: NO_ANSWER.into() });
@@ -252,11 +267,11 @@ impl Attempt {
             then = match next {
                 Err(failure) => Then::Failed(failure),
                 Ok(Next::Answer(answer)) => return Ok(Done::Answered(answer)),
-                Ok(Next::Read(rows)) => self.read(&mut driver, rows).await,
-                Ok(Next::Wait(bound)) => self.wait(&mut driver, bound).await,
+                Ok(Next::Read(rows)) => self.read(driver, rows).await,
+                Ok(Next::Wait(bound)) => self.wait(driver, bound).await,
                 Ok(Next::Send(sending, answer)) => {
                     answers.push((self.attempts().id, answer));
-                    let then = self.send(&mut driver, sending).await;
+                    let then = self.send(driver, sending).await;
                     if !matches!(then, Then::Applied { .. }) {
                         answers.retain(|(id, _)| self.attempts().is_open(*id));
                     }

@@ -8,8 +8,10 @@ use super::send::{
     Address, Boxed, Ended, ReadRows, Reason, Requests, SendOutcome, Sender, Shown, depends_on_the_data, is_reason,
     name, send_span,
 };
+use super::watch::Watch;
 use crate::call::Call;
 use crate::error::{Failure, FailureKind, Place, Source};
+use crate::observe::Ending;
 use crate::rejection::NotConfigured;
 use fencepost_core::condition;
 use fencepost_core::format::item::Attributes;
@@ -38,6 +40,7 @@ pub(crate) struct Driver<'a> {
     pub(super) reasons: Vec<Reason>,
     page: Option<ReadRows>,
     requests: Requests,
+    pub(super) watch: Watch<'a>,
 }
 
 /// What the machine may ask for.
@@ -71,8 +74,9 @@ struct Flight<'s> {
 }
 
 impl<'a> Driver<'a> {
-    pub(crate) fn new(sender: &'a Sender, call: &'a Call, requests: Requests) -> Self {
-        Driver { sender, call, sources: Vec::new(), shown: Vec::new(), reasons: Vec::new(), page: None, requests }
+    pub(crate) fn new(sender: &'a Sender, call: &'a Call, requests: Requests, place: impl FnOnce() -> Place) -> Self {
+        let (sources, shown, reasons) = Default::default();
+        Driver { sender, call, sources, shown, reasons, page: None, requests, watch: Watch::begin(sender, place) }
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -97,7 +101,9 @@ impl<'a> Driver<'a> {
                 }
                 Some(Action::Send(leave, what)) => match self.make(work, leave, &what) {
                     Some(request) => {
-                        let span = send_span(if leave.leave_by.is_some() { change.rounds() } else { 0 }, leave.why);
+                        let attempt = if leave.leave_by.is_some() { change.rounds() } else { 0 };
+                        let span = send_span(&self.watch.span, attempt, leave.why);
+                        self.watch.requests += 1;
                         let ended: Boxed<'_> = Box::pin(request.instrument(span.clone()));
                         flights.push(Flight { leave, what, is_handed_over: false, ended, span });
                     }
@@ -208,7 +214,10 @@ impl<'a> Driver<'a> {
         let mut answer = Answer::of(outcome, is_answered);
         if let Some(source) = source {
             match outcome {
-                Outcome::NotApplied { .. } => self.call.count_not_now(&source),
+                Outcome::NotApplied { .. } => {
+                    self.watch.count_not_now(&source);
+                    self.call.counts().count_not_now(&source);
+                }
                 Outcome::Unknown => debug!(reason = %source, "answer lost"),
                 Outcome::Broken => debug!(reason = %source, "connection broken"),
                 _ => {}
@@ -303,8 +312,10 @@ impl<'a> Driver<'a> {
         Row::read(rows[row].layout, item.clone()).ok()
     }
 
-    pub(super) fn count(&self, change: &mut Change) {
-        self.call.count(change.take_cost());
+    pub(super) fn count(&mut self, change: &mut Change) {
+        let cost = change.take_cost();
+        self.watch.count(cost);
+        self.call.counts().count(cost);
     }
 
     /// The failure that is told for this fault.
@@ -347,18 +358,21 @@ async fn read_all<'a: 'w, 'w>(driver: &mut Driver<'a>, rows: Vec<usize>, work: W
     let terms = Terms { policy: driver.sender.policy, relies_on_token: false };
     let mut change = Change::new(terms, WriteId::from_random(0), driver.now());
     change.read(rows, driver.now());
-    match driver.drive(&mut change, work).await {
+    let read = match driver.drive(&mut change, work).await {
         Told::Failed(fault) => Err(driver.failure(fault)),
         _ => Ok(()),
-    }
+    };
+    driver.watch.end(read.as_ref().map_or_else(Ending::Failed, |()| Ending::Answered));
+    read
 }
 
 /// Reads one row, strongly consistent, until it is answered or time is up.
 pub(crate) async fn read_one(sender: &Sender, call: &Call, row: Address) -> Result<Option<Attributes>, Failure> {
-    let mut driver = Driver::new(sender, call, Requests { write: None, ..Requests::ROW });
     let rows = [row];
+    let place = || Place::of("get", rows.iter().map(Address::parts));
+    let mut driver = Driver::new(sender, call, Requests { write: None, ..Requests::ROW }, place);
     let read = read_all(&mut driver, vec![0], Work::Addresses(&rows)).await;
-    read.map_err(|failure| failure.at(|| Place::of("get", rows.iter().map(Address::parts))))?;
+    read.map_err(|failure| failure.at(place))?;
     Ok(driver.shown.pop().and_then(|(_, item)| item))
 }
 
@@ -369,11 +383,12 @@ pub(crate) async fn read_rows(
     call: &Call,
     rows: &[Address],
 ) -> Result<Vec<Option<Attributes>>, Failure> {
-    let mut driver = Driver::new(sender, call, Requests { write: None, ..Requests::ROWS });
+    let place = || Place::of("get_many", rows.iter().map(Address::parts));
+    let mut driver = Driver::new(sender, call, Requests { write: None, ..Requests::ROWS }, place);
     let read = read_all(&mut driver, (0..rows.len()).collect(), Work::Addresses(rows)).await;
-    read.map_err(|failure| failure.at(|| Place::of("get_many", rows.iter().map(Address::parts))))?;
+    read.map_err(|failure| failure.at(place))?;
     let mut found = vec![None; rows.len()];
-    for (row, item) in driver.shown {
+    for (row, item) in driver.shown.drain(..) {
         found[row] = item;
     }
     Ok(found)
@@ -383,9 +398,10 @@ pub(crate) async fn read_rows(
 pub(crate) async fn read_page<'s>(
     sender: &'s Sender,
     call: &'s Call,
+    place: impl Fn() -> Place,
     page: &'s (dyn Fn(Leave) -> Boxed<'s> + Sync),
 ) -> Result<ReadRows, Failure> {
-    let mut driver = Driver::new(sender, call, Requests::NONE);
-    read_all(&mut driver, vec![0], Work::Page(page)).await?;
-    Ok(driver.page.unwrap_or_default())
+    let mut driver = Driver::new(sender, call, Requests::NONE, &place);
+    read_all(&mut driver, vec![0], Work::Page(page)).await.map_err(|failure| failure.at(place))?;
+    Ok(driver.page.take().unwrap_or_default())
 }

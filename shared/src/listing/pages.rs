@@ -244,7 +244,8 @@ impl<T: Record> Query<T> {
         begins_by_cursor: bool,
     ) -> Result<ReadRows, Error<InvalidCursor>> {
         let sender = self.raw.store.sender();
-        let rows = read_page(sender, call, &|leave| Box::pin(sender.page(request, leave))).await;
+        let place = || self.place(if request.counts { "count" } else { "next_page" });
+        let rows = read_page(sender, call, place, &|leave| Box::pin(sender.page(request, leave))).await;
         rows.map_err(|failure| match failure {
             // The digest is right, but the parts do not fit the key: the cursor is made up.
             Failure { kind: FailureKind::Rejected { source }, .. }
@@ -252,7 +253,7 @@ impl<T: Record> Query<T> {
             {
                 Error::Refused(InvalidCursor)
             }
-            failure => failure.at(|| self.place(if request.counts { "count" } else { "next_page" })).into(),
+            failure => failure.into(),
         })
     }
 

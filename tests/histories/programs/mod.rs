@@ -104,9 +104,15 @@ impl Programs {
         ttl.abort();
         let (applied, notes, log) = (scene.network.applied().clone(), scene.take_done(), scene.network.log());
         let beliefs = std::mem::take(&mut *scene.beliefs.lock().expect("no panic"));
+        let log_length = log.len() as u64;
         let (program, name, not_read_back) = (program.clone(), scene.name.clone(), Vec::new());
+        let observed = scene.observed.load(Relaxed);
         let mut ended = Ended { program, scene: name, rows, applied, notes, beliefs, log, not_read_back };
         let calm = store(&engine.client(), || SystemTime::UNIX_EPOCH + super::scene::EPOCH, || 7);
+        // Some leave too late, and are not sent.
+        if observed < log_length {
+            ended.not_read_back.push(format!("observers were told of {observed} of {log_length} requests"));
+        }
         for row in &ended.rows {
             let by = ended.left_whole(*row);
             let (key, json) = key_of(*row, &scene.name);

@@ -3,7 +3,7 @@
 use super::edits::Edit;
 use super::kinds::{InAttempt, played};
 use super::plan::{Answer, LeaseOp, Op, Task, Transaction};
-use super::player::{KEY_NAME, Made, Noted, Own, Player, RECORDS};
+use super::player::{KEY_NAME, Made, Noted, Own, Player, RECORDS, observed};
 use super::told::{Note, Outcome, Told};
 use super::values::{Draw, Drawn, Odd};
 use crate::harness::faults::Freezing;
@@ -40,7 +40,7 @@ impl Player {
                 let shot = Task { op: Op::Edit(row, Edit::one_more(row, true)), ..task };
                 let own = self.store.clone();
                 for _ in 0..count {
-                    self.store = self.client.open();
+                    self.store = observed(&self.client);
                     self.run(&shot).await;
                 }
                 self.store = own;

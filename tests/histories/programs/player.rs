@@ -37,6 +37,8 @@ pub struct Own {
     /// How often each operation and option was played.
     pub played: Mutex<BTreeMap<&'static str, usize>>,
     pub beliefs: Mutex<Vec<Belief>>,
+    /// The requests of which observers were told.
+    pub observed: AtomicU64,
     /// Whether leases are taken as soon as they have ended by the taker's clock.
     pub has_no_skew: bool,
 }
@@ -86,6 +88,13 @@ impl Noted<'_> {
     }
 }
 
+/// A store over a client, which counts what its observer is told.
+pub fn observed(client: &scene::Client<Own, Note>) -> Store {
+    client.scene.plays("Store::with_observer");
+    let own = client.scene.clone();
+    client.open().with_observer(move |seen| drop(own.observed.fetch_add(u64::from(seen.requests), Relaxed)))
+}
+
 /// One client at work.
 pub struct Player {
     pub client: scene::Client<Own, Note>,
@@ -99,7 +108,7 @@ pub struct Player {
 impl Player {
     pub fn new(scene: &Arc<Scene>, number: u64, of: &plan::Client) -> Self {
         let client = scene::Client::new(scene, &scene.network, number);
-        let store = client.open();
+        let store = observed(&client);
         scene.plays("Store::with_time_limit");
         let store = store.with_time_limit(Duration::from_secs(30));
         let store = if of.few_attempts { store.with_policy(with_few_attempts()) } else { store };

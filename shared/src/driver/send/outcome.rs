@@ -103,14 +103,16 @@ pub(crate) const SEND_TARGET: &str = "fencepost::send";
 ///
 /// `attempt` counts the rounds of the change (0 for a read). `why` says why the send leaves: `first`, `conflict`,
 /// `hedge`, or the outcome of the send before it. The outcome stays empty if the answer to another send decided.
-pub(crate) fn send_span(attempt: u32, why: Why) -> Span {
+pub(crate) fn send_span(operation: &Span, attempt: u32, why: Why) -> Span {
     let why = match why {
         Why::First => "first",
         Why::Conflict => "conflict",
         Why::Hedge => "hedge",
         Why::After(outcome) => name(outcome, attempt == 0),
     };
-    debug_span!(target: SEND_TARGET, "send", operation = Empty, table = Empty, attempt, why, outcome = Empty)
+    // Where the spans of operations are off, it is a child of the span of the caller.
+    let parent = if operation.is_disabled() { Span::current().id() } else { operation.id() };
+    debug_span!(target: SEND_TARGET, parent: parent, "send", operation = Empty, table = Empty, attempt, why, outcome = Empty)
 }
 
 /// Records the operation and its table in the current span. A request about several tables names none.

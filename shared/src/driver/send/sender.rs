@@ -13,6 +13,7 @@ use super::values::{Item, from_sdk, return_value, to_sdk};
 use crate::clock::{Clock, Rng};
 use crate::deadline::{Deadline, after};
 use crate::driver::row_cache::RowCache;
+use crate::observe::Observer;
 use crate::rejection::{Reach, Rejection};
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::http::HttpResponse;
@@ -40,7 +41,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::time::Instant;
 
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Sender {
     client: Client,
     /// What all changes of the client know together. Shared by all copies. Never held across an await.
@@ -54,6 +55,8 @@ pub(crate) struct Sender {
     pub(crate) policy: RetryPolicy,
     pub(crate) clock: Clock,
     pub(crate) rng: Rng,
+    /// What is told of each operation that has ended.
+    pub(crate) observer: Option<Arc<Observer>>,
 }
 
 /// How one send ended, and whether the service said anything.
@@ -124,6 +127,7 @@ impl Sender {
             policy: RetryPolicy::default(),
             clock: Clock::system(),
             rng: Rng::system(),
+            observer: None,
         }
     }
 

@@ -1,0 +1,69 @@
+//! [`Watch`]: one operation as it is seen from outside, by its span and by the observer of its store.
+
+use super::send::Sender;
+use crate::call::Tally;
+use crate::error::{Place, Source};
+use crate::observe::{Ending, Observed, Observer};
+use fencepost_core::Cost;
+use tokio::time::Instant;
+use tracing::field::Empty;
+use tracing::{Span, debug_span};
+
+const TARGET: &str = "fencepost::operation";
+
+/// An operation under way. It ends when it is told how, or as dropped.
+pub(super) struct Watch<'a> {
+    /// `None` if nobody watches, and after the end.
+    place: Option<Place>,
+    observer: Option<&'a Observer>,
+    /// The span of the operation, at the level `DEBUG`.
+    pub span: Span,
+    began: Instant,
+    pub requests: u32,
+    tally: Tally,
+}
+
+impl<'a> Watch<'a> {
+    pub fn begin(sender: &'a Sender, place: impl FnOnce() -> Place) -> Self {
+        let span = debug_span!(
+            target: TARGET, "operation", operation = Empty, table = Empty, key = Empty, requests = Empty, attempts = Empty, outcome = Empty
+        );
+        let observer = sender.observer.as_deref();
+        let place = (observer.is_some() || !span.is_disabled()).then(place);
+        if let Some(place) = &place {
+            span.record("operation", place.operation);
+            if let Some(table) = place.table() {
+                span.record("table", table);
+            }
+            if let [item] = &*place.items {
+                span.record("key", item.key_in_words());
+            }
+        }
+        Watch { place, observer, span, began: Instant::now(), requests: 0, tally: Tally::default() }
+    }
+
+    pub fn count(&mut self, cost: Cost) {
+        self.tally.count(cost);
+    }
+
+    pub fn count_not_now(&mut self, source: &Source) {
+        self.tally.count_not_now(source);
+    }
+
+    pub fn end(&mut self, ending: Ending<'_>) {
+        let Some(place) = self.place.take() else { return };
+        let Watch { requests, tally, .. } = *self;
+        self.span.record("requests", requests);
+        self.span.record("attempts", tally.attempts);
+        self.span.record("outcome", tracing::field::display(ending));
+        if let Some(observer) = self.observer {
+            observer(&Observed { place: &place, ending, requests, tally, took: self.began.elapsed() });
+        }
+    }
+}
+
+impl Drop for Watch<'_> {
+    fn drop(&mut self) {
+        self.end(Ending::Dropped);
+    }
+}
