@@ -15,7 +15,7 @@
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::lease::{LeaseTerms, Unfinished};
-use fencepost::{Error, Exists, Failure, FailureKind, FencingToken, Record, Rng, Source, Store, Table, UpdateError};
+use fencepost::{Error, Failure, FailureKind, FencingToken, Record, Rng, Source, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::signal::ctrl_c;
@@ -107,16 +107,8 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
 
 /// Makes one step beyond the progress in the table.
 async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failure> {
-    let key = LEADER;
-    let by = || name.to_owned();
-    let further = |now: &Progress| -> Result<_, Failure> { Ok(Some(Progress { steps: now.steps + 1, by: by() })) };
-    match progress.update_with_retry(key, further).await {
-        Ok(written) => Ok(written.value),
-        Err(UpdateError::Refused(failure) | UpdateError::Failed(failure)) => Err(failure),
-        Err(UpdateError::NotFound) => match progress.create(key, &Progress { steps: 1, by: by() }).await {
-            Ok(written) => Ok(written.value),
-            Err(Error::Refused(Exists(there))) => Ok(there.value),
-            Err(Error::Failed(failure)) => Err(failure),
-        },
-    }
+    let further =
+        |now: Option<&Progress>| Progress { steps: now.map_or(0, |now| now.steps) + 1, by: name.to_owned() };
+    let written = progress.upsert_with_retry(LEADER, further).await?;
+    Ok(written.item().expect("it is written").value)
 }

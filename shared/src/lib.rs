@@ -66,14 +66,16 @@
 //! |---|---|---|
 //! | [`Table::get`] | nothing | 1 read |
 //! | [`Table::get_many`] | nothing | 1 read per 100 keys |
-//! | [`Table::query`], [`Table::query_index`] | nothing | 1 read per page, + up to 9 where a page meets tombstones (rows of deleted items) |
+//! | [`Table::query`], [`Table::query_index`], [`Table::scan`] | nothing | 1 read per page of at most 1 MB, + up to 9 where a page with a limit meets tombstones (rows of deleted items) or what its filter leaves out |
+//! | [`Query::count`] | nothing | 1 read per MB |
 //! | [`Table::create`] | a key without an item | 1 write; 2 on a tombstone |
 //! | [`Table::update_with_retry`] | the item, decided again after each conflict | 1 read + 1 write, + 1 write per conflict, mostly with 1 read before it, + 1 write for a ticket where others wait; 1 read if it is kept or refused |
 //! | the same on a [remembered](Table::remembering_items) item | the item, decided on as it was seen last | 1 write, + 1 write if it has moved on, then as above |
+//! | [`Table::upsert_with_retry`] | the item, or a key without one | as `update_with_retry` |
 //! | [`Table::update_at_version`] | the version that the client has seen | 1 read + 1 write; 1 read if that is stale |
 //! | [`Table::delete_at_version`] | the version that the client has seen | 1 write; 1 read + 1 write if another program wrote the row |
-//! | [`Table::delete`] | the item at any version | 1 read + 1 write, then as above |
-//! | [`Table::edit`] | values under conditions, at any version | 1 write; 1 read + 1 write if this client has not seen the item; [sometimes one more](Table::edit) |
+//! | [`Table::delete`], [`Table::delete_returning`] | the item at any version | 1 read + 1 write, then as above |
+//! | [`Table::edit`] | values under conditions, at any version | 1 write; 1 read + 1 write if this client has not edited the item before; [sometimes one more](Table::edit) |
 //! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
 //! | the same with [`Attempt::edit_blind`] on [remembered](Reads::remembered) items | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |

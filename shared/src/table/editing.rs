@@ -96,7 +96,8 @@ impl<T: Record> Table<T> {
     /// then sent again. The window is one for a row of another program, and for each row of a table with [programs that
     /// write as they like](crate::Settings::open_to_any).
     ///
-    /// A warm edit, of an item seen before by this client, sends one write. A cold one reads first. Each of these costs
+    /// A warm edit, of an item that this client has edited before, sends one write. (Any look warms it up, if the table
+    /// [remembers items](Table::remembering_items).) A cold one reads first. Each of these costs
     /// one more write: more other writes than the window allows since the item was seen, a wrong guess of a band, an
     /// item that remembers many old writes and that this client [has not read](Edit::seen), a lost answer. If an answer is lost and the item then refuses the edit, one more write burns the edit: afterwards
     /// the refusal is certain, because no copy of the edit can be applied.

@@ -35,7 +35,7 @@ impl<T> fmt::Debug for Exists<T> {
 }
 
 /// The item that a decision has kept, or none, or why it has written nothing.
-type Kept<T, R> = Result<Option<Versioned<T>>, UpdateError<R>>;
+type Kept<T, E> = Result<Option<Versioned<T>>, E>;
 
 /// A decision on an item that is there.
 pub(super) fn updating<T, D: Decision<T>>(
@@ -130,17 +130,17 @@ impl<T: Record> Table<T> {
     /// this operation also is an update that shows the item before it:
     ///
     /// ```
-    /// # use fencepost::{Record, Table, UpdateError, Upserted};
+    /// # use fencepost::{Failure, Record, Table, Upserted};
     /// # use serde::{Deserialize, Serialize};
     /// #[derive(Clone, Serialize, Deserialize, Record)]
     /// #[record(key = "page")]
     /// struct Visits { count: u64 }
     ///
-    /// async fn visit(visits: &Table<Visits>, page: &str) -> Result<Upserted<Visits>, UpdateError> {
-    ///     visits.upsert_with_retry(page, |now| Visits { count: now.map_or(1, |now| now.count + 1) }).await
+    /// async fn visit(visits: &Table<Visits>, page: &str) -> Result<Upserted<Visits>, Failure> {
+    ///     Ok(visits.upsert_with_retry(page, |now| Visits { count: now.map_or(1, |now| now.count + 1) }).await?)
     /// }
     ///
-    /// async fn reset(visits: &Table<Visits>, page: &str) -> Result<u64, UpdateError> {
+    /// async fn reset(visits: &Table<Visits>, page: &str) -> Result<u64, Failure> {
     ///     match visits.upsert_with_retry(page, |now| now.map(|_| Visits { count: 0 })).await? {
     ///         Upserted::Updated { old, .. } => Ok(old.count),
     ///         _ => Ok(0), // It was never visited.
@@ -149,13 +149,14 @@ impl<T: Record> Table<T> {
     /// ```
     ///
     /// # Errors
-    /// As [`Table::update_with_retry`], and never [`UpdateError::NotFound`].
+    /// [`Error::Refused`]: the decision refused; the error holds its reason. [`Error::Failed`]: as of
+    /// [`Table::update_with_retry`].
     pub async fn upsert_with_retry<D: Decision<T>>(
         &self,
         key: impl Into<Key>,
         decide: impl Fn(Option<&T>) -> D,
-    ) -> Result<Upserted<T>, UpdateError<D::Reason>> {
-        let decide = |current: Option<&T>| decide(current).into_decision().map_err(UpdateError::Refused);
+    ) -> Result<Upserted<T>, Error<D::Reason>> {
+        let decide = |current: Option<&T>| decide(current).into_decision().map_err(Error::Refused);
         let (attempt, done) = self.decided("upsert_with_retry", key, &decide, |old, new| (old, new)).await?;
         match done {
             Done::Answered(told) => told.map(Upserted::Kept),
@@ -171,13 +172,13 @@ impl<T: Record> Table<T> {
     }
 
     /// Decides on the item at this key, which may be a remembered one, until the change has an outcome.
-    async fn decided<R, W>(
+    async fn decided<E, W>(
         &self,
         operation: &'static str,
         key: impl Into<Key>,
-        decide: &impl Fn(Option<&T>) -> Result<Option<T>, UpdateError<R>>,
+        decide: &impl Fn(Option<&T>) -> Result<Option<T>, E>,
         written: impl Fn(Option<Versioned<T>>, T) -> W,
-    ) -> Result<(Attempt, Done<Kept<T, R>, W>), Failure> {
+    ) -> Result<(Attempt, Done<Kept<T, E>, W>), Failure> {
         let call = &self.call();
         let mut attempt = self.change(operation, key, call)?;
         // A remembered item may be out of date. So only a write rests on it, which demands its version.
@@ -189,12 +190,12 @@ impl<T: Record> Table<T> {
     }
 
     /// One decision on the item. `written` makes the answer of the old item and the new value.
-    pub(super) fn updated<R, W>(
+    pub(super) fn updated<E, W>(
         &self,
         attempt: &Attempt,
-        decide: &impl Fn(Option<&T>) -> Result<Option<T>, UpdateError<R>>,
+        decide: &impl Fn(Option<&T>) -> Result<Option<T>, E>,
         written: impl FnOnce(Option<Versioned<T>>, T) -> W,
-    ) -> Result<Next<Kept<T, R>, W>, Failure> {
+    ) -> Result<Next<Kept<T, E>, W>, Failure> {
         let is_fresh = attempt.rows[0].is_fresh;
         let row = self.row(attempt)?;
         let current = match row.map(Self::decode).transpose() {

@@ -58,7 +58,8 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
                     Told { shown: vec![shown(row, Some(&old))], ..Told::made(new.value.by(), row, &new) }
                 }
                 Ok(Upserted::Kept(there)) => Told::shows(vec![shown(row, there.as_ref())]),
-                Err(error) => updated::<T>(row, *change, Err(error)),
+                Err(Error::Refused(())) => Told::of(Outcome::Refused),
+                Err(Error::Failed(failure)) => failure.into(),
             }
         }
         Op::Lease(_) => under_lease(player, &table, row, call, noted).await,

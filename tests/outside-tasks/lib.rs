@@ -1,0 +1,1 @@
+//! Eight everyday programs of a user: see `tests`.
