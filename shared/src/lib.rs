@@ -12,7 +12,7 @@
 //! use fencepost_test::Engine; // [dev-dependencies] fencepost-test
 //! use serde::{Deserialize, Serialize};
 //!
-//! #[derive(Clone, Serialize, Deserialize, Record)]
+//! #[derive(Serialize, Deserialize, Record)]
 //! #[record(key = "accountId")]
 //! struct Account { balance: u64 }
 //!
@@ -24,8 +24,8 @@
 //!
 //!     // Decides on the whole item. The closure is pure, because it runs again after a conflict.
 //!     let withdraw = |account: &Account| match account.balance.checked_sub(30) {
-//!         Some(balance) => Ok(Some(Account { balance })), // None would keep the item
-//!         None => Err("there is too little"),             // nothing is written
+//!         Some(balance) => Ok(Account { balance }),
+//!         None => Err("there is too little"), // nothing is written
 //!     };
 //!     let account = accounts.update_with_retry("a-1", withdraw).await?;
 //!     assert_eq!(account.balance, 70);
@@ -38,7 +38,7 @@
 //! }
 //! ```
 //!
-//! The [guides](guide) say which operation to take, and go on from here: [edits](guide::edits),
+//! The [guides](guide) say which operation to take, and go on from here: [everyday patterns](guide::patterns), [edits](guide::edits),
 //! [transactions](guide::transactions) and idempotency keys, [leases](guide::leases), [errors](guide::errors) and
 //! traces, [tests](guide::testing), and [tables that are there already](guide::existing_tables). In the repository,
 //! `README.md` of the crate lists tables and permissions, `docs/operations.md` and `docs/troubleshooting.md` are for

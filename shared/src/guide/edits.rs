@@ -1,7 +1,7 @@
 //! Edits: changes that need no old value, so that many callers change one item at once.
 //!
 //! An [`Edit`](crate::Edit) adds to numbers, sets or removes values and appends to lists, under conditions. It demands
-//! no exact version, and takes one request for an item that this client has seen. It is made from the
+//! no exact version, and takes one request for an item that this client has edited before. It is made from the
 //! [fields](crate::field::Field) that the derive gives a record as `FIELDS`:
 //!
 //! ```

@@ -64,7 +64,13 @@
 //!
 //! # Traces
 //!
-//! Each send is a `tracing` span named `send`, at `DEBUG` with the target `fencepost::send`. Its fields are
+//! Each operation is a `tracing` span named `operation`, at `DEBUG` with the target `fencepost::operation`. Its fields are
+//! `operation`, `table` and `key` (if it is about one), `requests`, `attempts` (the rounds with a write) and `outcome`:
+//! `applied`, `answered`, `failed`, `unknown` or `dropped`. The same is told to the observer of
+//! [`Store::with_observer`](crate::Store::with_observer), for totals and metrics. Where keys are secret, filter these spans
+//! out.
+//!
+//! In it, each send is a span named `send`, at `DEBUG` with the target `fencepost::send`. Its fields are
 //! `operation`, `table`, `attempt`, `why` (the reason of this send) and `outcome` (what its answer proves).
 //! `docs/operations.md` lists their values. Where a refused write is judged, an event at `DEBUG` with the target
 //! `fencepost::judge` has the `verdict`: `landed`, `never_applied`, `open`, `unproved` or `corrupt`. The functions send

@@ -1,8 +1,9 @@
 //! The guides: one for each task, from a first program to its limits.
 //!
-//! Begin with [`Table::update_with_retry`](crate::Table::update_with_retry), whose decision sees the whole item. Three
+//! Begin with [`Table::update_with_retry`](crate::Table::update_with_retry), whose decision sees the whole item. These
 //! guides are about other operations:
 //!
+//! - [`patterns`]: which operation is which everyday pattern.
 //! - [`edits`]: for a change that needs no old value. Many writers of one item then rarely refuse each other.
 //! - [`transactions`]: for items that must change together, and for requests that their caller may send again.
 //! - [`leases`]: for work that only one process at a time may do, perhaps outside the table.
@@ -21,5 +22,6 @@ pub mod edits;
 pub mod errors;
 pub mod existing_tables;
 pub mod leases;
+pub mod patterns;
 pub mod testing;
 pub mod transactions;
