@@ -86,6 +86,25 @@ fn of_another_record(table: &Table<Account>, attempt: &mut Attempt, item: Item<A
     let _ = Account::FIELDS.balance.set(1).only_if(Order::FIELDS.total.is(7)); //~ found `Condition<Order>`
 }
 
+async fn of_everyday(table: &Table<Account>) {
+    // What a decision, a filter or a key may not be:
+    let _ = table.update_with_retry("a-1", |_: &Account| 7).await; //~ a decision cannot answer `{integer}`
+    let _ = table.upsert_with_retry("a-1", |_: Option<&Account>| Some("text")).await; //~ a decision cannot answer
+    let _ = table.scan().filter(Order::FIELDS.total.is(7)); //~ found `Condition<Order>`
+    let _ = table.query(("a-1", 7)); //~ the trait bound `KeyPart: From<(&str, {integer})>` is not satisfied
+    let _ = table.query_index(ByTotal, "a-1"); //~ type mismatch resolving `<ByTotal as Index>::Record == Account`
+    let _ = table.get(0.5).await; //~ the trait bound `KeyPart: From<{float}>` is not satisfied
+}
+
+struct ByTotal;
+
+impl fencepost::Index for ByTotal {
+    type Record = Order;
+    type Shown = Order;
+    const NAME: &'static str = "byTotal";
+    const PARTITION_KEY: &'static str = "total";
+}
+
 mod records {
     use super::*;
 
