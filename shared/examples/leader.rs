@@ -107,8 +107,7 @@ async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Tu
 
 /// Makes one step beyond the progress in the table.
 async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failure> {
-    let further =
-        |now: Option<&Progress>| Progress { steps: now.map_or(0, |now| now.steps) + 1, by: name.to_owned() };
+    let further = |now: Option<&Progress>| Progress { steps: now.map_or(0, |now| now.steps) + 1, by: name.to_owned() };
     let written = progress.upsert_with_retry(LEADER, further).await?;
     Ok(written.item().expect("it is written").value)
 }

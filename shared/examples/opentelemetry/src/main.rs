@@ -1,5 +1,5 @@
-//! Hands the spans of `fencepost` to OpenTelemetry. This program prints them: the two sends of a write with a lost
-//! first answer. A service gives the provider another exporter, such as that of `opentelemetry-otlp`, with
+//! Hands the spans of `fencepost` to OpenTelemetry. This program prints them: an operation, and in it the two sends of a
+//! write with a lost first answer. A service gives the provider another exporter, such as that of `opentelemetry-otlp`, with
 //! `with_batch_exporter`.
 //!
 //! ```sh
@@ -17,14 +17,10 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::layer::{Layer, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 
-#[derive(Clone, Serialize, Deserialize)]
+#[derive(Serialize, Deserialize, Record)]
+#[record(key = "accountId")]
 struct Account {
     balance: u64,
-}
-
-impl Record for Account {
-    const PARTITION_KEY: &'static str = "accountId";
-    const ATTRIBUTES: &'static [&'static str] = &["balance"];
 }
 
 #[tokio::main(flavor = "current_thread", start_paused = true)]
@@ -32,8 +28,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
     let provider =
         SdkTracerProvider::builder().with_simple_exporter(opentelemetry_stdout::SpanExporter::default()).build();
     let spans = tracing_opentelemetry::layer().with_tracer(provider.tracer("accounts"));
-    let sends = Targets::new().with_target("fencepost::send", Level::DEBUG); // at each level of the log
-    tracing_subscriber::registry().with(spans.with_filter(sends)).init();
+    let ours = ["fencepost::operation", "fencepost::send"].map(|target| (target, Level::DEBUG)); // at each level of the log
+    tracing_subscriber::registry().with(spans.with_filter(Targets::new().with_targets(ours))).init();
 
     let db = Dynamo::new();
     db.create_table("Accounts", "accountId");
