@@ -91,7 +91,10 @@ impl Store {
     /// fn counting(store: &Store) -> (Store, Arc<AtomicU32>) {
     ///     let requests = Arc::new(AtomicU32::new(0));
     ///     let total = requests.clone();
-    ///     (store.with_observer(move |operation| drop(total.fetch_add(operation.requests, Relaxed))), requests)
+    ///     let store = store.with_observer(move |operation| {
+    ///         total.fetch_add(operation.requests, Relaxed);
+    ///     });
+    ///     (store, requests)
     /// }
     /// ```
     #[must_use]

@@ -146,10 +146,10 @@ async fn a_filter_shows_what_meets_it_and_a_projection_reads_only_its_attributes
 
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize, Record)]
 #[record(key = "orderId")]
-#[serde(rename_all = "camelCase")]
 struct Order {
     /// The key, as a field.
-    order_id: String,
+    #[serde(rename = "orderId")]
+    id: String,
     tenant: String,
     region: String,
     year: i64,
@@ -169,7 +169,7 @@ impl Index for ByPlace {
 }
 
 fn order(id: &str, region: &str, (year, day): (i64, i64)) -> Order {
-    Order { order_id: id.to_owned(), tenant: "t-7".to_owned(), region: region.to_owned(), year, day }
+    Order { id: id.to_owned(), tenant: "t-7".to_owned(), region: region.to_owned(), year, day }
 }
 
 #[tokio::test]
@@ -195,7 +195,7 @@ async fn an_index_may_have_several_attributes_in_its_keys() {
     orders.create("e", &order("e", "eu", (2026, 10))).await.expect("a free key");
     orders.delete("e").await.expect("it was there");
     let ids = async |query: Query<Order>| -> Vec<String> {
-        query.limit(1).items().map_ok(|order| order.value.order_id).try_collect().await.expect("items")
+        query.limit(1).items().map_ok(|order| order.value.id).try_collect().await.expect("items")
     };
     let eu = orders.query_index(ByPlace, ("t-7", "eu"));
     assert_eq!(ids(eu.clone()).await, ["c", "a", "b"], "by year, then by day, over three pages");
@@ -220,6 +220,6 @@ async fn an_index_may_have_several_attributes_in_its_keys() {
         assert!(reason.contains("another orderId than the key"), "{reason}");
     }
     let taken = orders.delete_returning("a").await.expect("it was there");
-    assert_eq!((&*taken.order_id, taken.day), ("a", 7));
+    assert_eq!((&*taken.id, taken.day), ("a", 7));
     assert_eq!(orders.get(Key::from("a")).await.expect("an answer"), None);
 }

@@ -3,9 +3,9 @@
 use super::send::Sender;
 use crate::call::Tally;
 use crate::error::{Place, Source};
-use crate::observe::{Ending, Observed, Observer};
+use crate::observe::{Ending, Observed};
 use fencepost_core::Cost;
-use tokio::time::Instant;
+use std::time::Duration;
 use tracing::field::Empty;
 use tracing::{Span, debug_span};
 
@@ -15,10 +15,10 @@ const TARGET: &str = "fencepost::operation";
 pub(super) struct Watch<'a> {
     /// `None` if nobody watches, and after the end.
     place: Option<Place>,
-    observer: Option<&'a Observer>,
+    sender: &'a Sender,
     /// The span of the operation, at the level `DEBUG`.
     pub span: Span,
-    began: Instant,
+    began: Duration,
     pub requests: u32,
     tally: Tally,
 }
@@ -28,8 +28,7 @@ impl<'a> Watch<'a> {
         let span = debug_span!(
             target: TARGET, "operation", operation = Empty, table = Empty, key = Empty, requests = Empty, attempts = Empty, outcome = Empty
         );
-        let observer = sender.observer.as_deref();
-        let place = (observer.is_some() || !span.is_disabled()).then(place);
+        let place = (sender.observer.is_some() || !span.is_disabled()).then(place);
         if let Some(place) = &place {
             span.record("operation", place.operation);
             if let Some(table) = place.table() {
@@ -39,7 +38,7 @@ impl<'a> Watch<'a> {
                 span.record("key", item.key_in_words());
             }
         }
-        Watch { place, observer, span, began: Instant::now(), requests: 0, tally: Tally::default() }
+        Watch { place, sender, span, began: sender.elapsed(), requests: 0, tally: Tally::default() }
     }
 
     pub fn count(&mut self, cost: Cost) {
@@ -56,8 +55,9 @@ impl<'a> Watch<'a> {
         self.span.record("requests", requests);
         self.span.record("attempts", tally.attempts);
         self.span.record("outcome", tracing::field::display(ending));
-        if let Some(observer) = self.observer {
-            observer(&Observed { place: &place, ending, requests, tally, took: self.began.elapsed() });
+        if let Some(observer) = &self.sender.observer {
+            let took = self.sender.elapsed().saturating_sub(self.began);
+            observer(&Observed { place: &place, ending, requests, tally, took });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! [`Pages`]: reads the items of a query, page by page.
 
 use super::cursor::{Cursor, InvalidCursor};
-use super::query::Query;
+use super::query::{Query, Rows};
 use crate::call::Call;
 use crate::driver::read_page;
 use crate::driver::send::{PageRequest, ReadRows, is_malformed_query};
@@ -287,7 +287,8 @@ impl<T: Record> Query<T> {
     fn item(&self, attributes: Attributes) -> Result<Option<Listed<T>>, Failure> {
         let key = Key::of(&attributes, T::PARTITION_KEY, T::SORT_KEY).ok_or_else(|| without_key(T::PARTITION_KEY))?;
         let layout = self.raw.layout;
-        let item = if self.raw.is_whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
+        let item =
+            if self.raw.rows == Rows::Whole { whole(layout, attributes) } else { part::<T>(layout, &attributes) };
         Ok(item?.map(|(value, at)| Listed { key, value, at }))
     }
 }

@@ -163,9 +163,7 @@ pub(super) struct RawQuery {
     pub(super) index: Option<&'static str>,
     keys: Keys,
     pub(super) is_consistent: bool,
-    pub(super) is_whole: bool,
-    /// Whether its rows have all that tells a tombstone. Otherwise, they are no tombstones.
-    has_all_marks: bool,
+    pub(super) rows: Rows,
     pub(super) layout: &'static Layout,
     /// `None` in a scan.
     partition: Option<Partition>,
@@ -178,6 +176,17 @@ pub(super) struct RawQuery {
     is_descending: bool,
     pub(super) limit: Option<u16>,
     pub(super) after: Option<String>,
+}
+
+/// What is seen of the rows.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Rows {
+    /// All attributes.
+    Whole,
+    /// Some, among them those that tell a tombstone.
+    Marked,
+    /// Some, and there are no tombstones.
+    Live,
 }
 
 /// The most parts of a scan.
@@ -197,16 +206,16 @@ impl<T: Record> Table<T> {
     }
 
     /// A query for the items of an index with this partition key. Sends nothing. See [`Index`].
-    pub fn query_index<I: Index<Record = T>>(&self, index: I, partition: impl Into<Partition>) -> Query<I::Shown> {
-        self.of_index(&index, Some(partition.into()))
+    pub fn query_index<I: Index<Record = T>>(&self, _: I, partition: impl Into<Partition>) -> Query<I::Shown> {
+        self.of_index::<I>(Some(partition.into()))
     }
 
     /// A query for all items of an index, in no order. Sends nothing. An item without the keys of the index is not in it.
-    pub fn scan_index<I: Index<Record = T>>(&self, index: I) -> Query<I::Shown> {
-        self.of_index(&index, None)
+    pub fn scan_index<I: Index<Record = T>>(&self, _: I) -> Query<I::Shown> {
+        self.of_index::<I>(None)
     }
 
-    fn of_index<I: Index<Record = T>>(&self, _: &I, partition: Option<Partition>) -> Query<I::Shown> {
+    fn of_index<I: Index<Record = T>>(&self, partition: Option<Partition>) -> Query<I::Shown> {
         const {
             let index = keys_of_index::<I>();
             assert!(
@@ -226,8 +235,11 @@ impl<T: Record> Table<T> {
             index: Some(I::NAME),
             keys: const { keys_of_index::<I>() },
             is_consistent: I::IS_LOCAL,
-            is_whole: I::PROJECTION == Projection::All,
-            has_all_marks: const { has_all_marks::<T>(keys_of_index::<I>(), I::PROJECTION) },
+            rows: match I::PROJECTION {
+                Projection::All => Rows::Whole,
+                _ if const { has_all_marks::<T>(keys_of_index::<I>(), I::PROJECTION) } => Rows::Marked,
+                _ => Rows::Live,
+            },
             ..self.query_for(partition)
         })
     }
@@ -239,8 +251,7 @@ impl<T: Record> Table<T> {
             index: None,
             keys: const { keys_of::<T>() },
             is_consistent: true,
-            is_whole: true,
-            has_all_marks: true,
+            rows: Rows::Whole,
             layout: Self::LAYOUT,
             partition,
             sort: None,
@@ -303,7 +314,8 @@ impl<T: Record> Query<T> {
                 names = others;
             }
         }
-        Query::of(RawQuery { projected: Some(S::ATTRIBUTES), is_whole: false, ..self.raw })
+        let rows = if self.raw.rows == Rows::Live { Rows::Live } else { Rows::Marked };
+        Query::of(RawQuery { projected: Some(S::ATTRIBUTES), rows, ..self.raw })
     }
 
     /// Reads eventually consistent, for half the read units. What it shows may be old; a change at a version that it shows
@@ -358,7 +370,7 @@ impl<T: Record> Query<T> {
             )));
         }
         let attributes = if counts { Vec::new() } else { self.projection() };
-        let selection = Selection { condition, is_live: counts && raw.has_all_marks, attributes };
+        let selection = Selection { condition, is_live: counts && raw.rows != Rows::Live, attributes };
         let selected = selection.selected(raw.layout).ok_or_else(|| {
             invalid("the filter or the list of attributes is longer than the 4 KB that DynamoDB takes".to_owned())
         })?;

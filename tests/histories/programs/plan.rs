@@ -113,8 +113,6 @@ pub struct Listing {
     pub bound: u8,
     pub as_stream: bool,
     pub how: How,
-    /// Whether it may show old states.
-    pub eventually: bool,
     pub filter: Option<Ask>,
 }
 
@@ -342,7 +340,7 @@ impl Plan {
         let keys = [KINDS[row.kind].number(), KINDS[row.kind].by()];
         let is_filtered = self.chance(3) && !(by_index && keys.contains(&name));
         let filter = is_filtered.then(|| ask(&mut self.rng, &vec![name], &value, is_ordered, 1));
-        Listing { by_index, descending, limit, bound, as_stream, how, eventually: self.chance(3), filter }
+        Listing { by_index, descending, limit, bound, as_stream, how, filter }
     }
 
     fn change(&mut self) -> Change {

@@ -46,22 +46,7 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
             let done = table.update_with_retry(key, |now| changed(row, now, *change, noted)).await;
             updated(row, *change, done)
         }
-        Op::Upsert(_, change) => {
-            plays("Table::upsert_with_retry");
-            let done = table.upsert_with_retry(key, |now| match now {
-                Some(now) => changed(row, now, *change, noted),
-                None => created(row, *change, noted),
-            });
-            match done.await {
-                Ok(Upserted::Created(made)) => Told::made(made.value.by(), row, &made),
-                Ok(Upserted::Updated { old, new }) => {
-                    Told { shown: vec![shown(row, Some(&old))], ..Told::made(new.value.by(), row, &new) }
-                }
-                Ok(Upserted::Kept(there)) => Told::shows(vec![shown(row, there.as_ref())]),
-                Err(Error::Refused(())) => Told::of(Outcome::Refused),
-                Err(Error::Failed(failure)) => failure.into(),
-            }
-        }
+        Op::Upsert(_, change) => upserted(player, &table, row, *change, noted).await,
         Op::Lease(_) => under_lease(player, &table, row, call, noted).await,
         Op::UpdateAt(_, change) => {
             let Some(at) = known(player, &table, row).await else { return Told::of(Outcome::Refused) };
@@ -91,22 +76,7 @@ pub async fn perform<T: Subject>(player: &Player, task: &Task, row: Row, call: &
                 Err(VersionError::Failed(failure)) => failure.into(),
             }
         }
-        Op::Delete(_) => {
-            let id = noted.next();
-            noted.decided(id, Vec::new(), vec![(row, Does::Delete)]);
-            let deleted = if player.client.number == 1 {
-                plays("Table::delete_returning");
-                table.delete_returning(key).await.map(|old| vec![shown(row, Some(&old))])
-            } else {
-                plays("Table::delete");
-                table.delete(key).await.map(|_| Vec::new())
-            };
-            match deleted {
-                Ok(shown) => Told { decision: Some(id), shown, ..Told::of(Outcome::Applied) },
-                Err(UpdateError::NotFound) => Told::shows(vec![shown::<T>(row, None)]),
-                Err(UpdateError::Failed(failure)) => failure.into(),
-            }
-        }
+        Op::Delete(_) => deleted(player, &table, row, noted).await,
         Op::Edit(_, of) => {
             plays("Table::edit");
             let seen = if of.seen { player.known(row) } else { None };
@@ -232,6 +202,41 @@ fn changed<T: Subject>(row: Row, now: &T, change: Change, noted: &Noted<'_>) -> 
             noted.decided(id, looks, Vec::new());
             if kept == Answer::Keep { Ok(None) } else { Err(()) }
         }
+    }
+}
+
+async fn upserted<T: Subject>(player: &Player, table: &Table<T>, row: Row, change: Change, noted: &Noted<'_>) -> Told {
+    noted.own.plays("Table::upsert_with_retry");
+    let done = table.upsert_with_retry(player.key(row), |now| match now {
+        Some(now) => changed(row, now, change, noted),
+        None => created(row, change, noted),
+    });
+    match done.await {
+        Ok(Upserted::Created(made)) => Told::made(made.value.by(), row, &made),
+        Ok(Upserted::Updated { old, new }) => {
+            Told { shown: vec![shown(row, Some(&old))], ..Told::made(new.value.by(), row, &new) }
+        }
+        Ok(Upserted::Kept(there)) => Told::shows(vec![shown(row, there.as_ref())]),
+        Err(Error::Refused(())) => Told::of(Outcome::Refused),
+        Err(Error::Failed(failure)) => failure.into(),
+    }
+}
+
+/// Deletes the item. One of the clients wants to see it.
+async fn deleted<T: Subject>(player: &Player, table: &Table<T>, row: Row, noted: &Noted<'_>) -> Told {
+    let (id, key) = (noted.next(), player.key(row));
+    noted.decided(id, Vec::new(), vec![(row, Does::Delete)]);
+    let deleted = if player.client.number == 1 {
+        noted.own.plays("Table::delete_returning");
+        table.delete_returning(key).await.map(|old| vec![shown(row, Some(&old))])
+    } else {
+        noted.own.plays("Table::delete");
+        table.delete(key).await.map(|_| Vec::new())
+    };
+    match deleted {
+        Ok(shown) => Told { decision: Some(id), shown, ..Told::of(Outcome::Applied) },
+        Err(UpdateError::NotFound) => Told::shows(vec![shown::<T>(row, None)]),
+        Err(UpdateError::Failed(failure)) => failure.into(),
     }
 }
 
@@ -395,7 +400,7 @@ fn asking<T: Subject>(mut query: Query<T>, of: &Listing, noted: &Noted<'_>) -> Q
         plays("Query::filter");
         query = query.filter(condition_of(filter, &plays));
     }
-    if of.eventually {
+    if of.limit == 0 {
         plays("Query::eventually_consistent");
         query = query.eventually_consistent();
     }

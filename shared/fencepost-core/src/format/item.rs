@@ -111,7 +111,9 @@ fn add_value(hash: &mut Sha256, value: &AttributeValue) {
             add_text(hash, b'M', &map.len().to_be_bytes());
             for (name, value) in in_order(map.iter().map(|(name, value)| (name.as_bytes(), Some(value)))) {
                 add_text(hash, b'K', name);
-                value.into_iter().for_each(|value| add_value(hash, value));
+                if let Some(value) = value {
+                    add_value(hash, value);
+                }
             }
         }
         // The members of a set have no order.

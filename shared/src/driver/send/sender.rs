@@ -139,6 +139,11 @@ impl Sender {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The time since the moment from which the times of changes are counted.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.began.elapsed()
+    }
+
     /// The time by both clocks, and the time left.
     pub(crate) fn now(&self, deadline: Deadline) -> Now {
         let now = Instant::now();
