@@ -1,11 +1,11 @@
-//! The tombstones of each kind of delete, their readers, and their treatment by other programs.
+//! Tombstones that other programs treat in their way, and deletes that leave none.
 
 use super::world::{
-    Account, Alone, KEY, Kept, Setup, Shared, SharedRemoved, Swept, account, accounts, balance, engine, foreign_save,
-    foreign_update, get, key, number, row, set, update,
+    Account, Kept, Setup, Shared, SharedRemoved, account, accounts, balance, engine, foreign_save, foreign_update, get,
+    key, number, row, set, update,
 };
 use crate::harness::engine::Engine;
-use fencepost::{Error, Exists, ItemVersion, Table, UpdateError, VersionError};
+use fencepost::{Error, Exists, ItemVersion, Table, VersionError};
 use serde_json::{Value, json};
 
 /// An account of ours at version 1, with an attribute of another program.
@@ -24,34 +24,6 @@ async fn with_tombstone<S: Setup>() -> (Engine, Table<Account<S>>) {
     let deleted = table.delete_at_version(&key(), at).await.expect("that version");
     assert_eq!((deleted.get(), engine.take_counts()), (2, (0, 1)), "one write");
     (engine, table)
-}
-
-/// Deletes an account. Gives the names of the remaining attributes with the mark of the row.
-async fn left<S: Setup>() -> (Vec<String>, Value) {
-    let (engine, table) = with_tombstone::<S>().await;
-    assert_eq!(get(&table).await, None, "we see no item");
-    let deleted = table.delete(&key()).await.expect_err("it is gone");
-    assert!(matches!(deleted, UpdateError::NotFound));
-    let left = row(&engine);
-    assert_eq!(left["version"], number(2), "another program sees the version");
-    let mut names: Vec<_> = left.as_object().expect("a row").keys().cloned().collect();
-    names.sort_unstable();
-    (names, left["_buried"].clone())
-}
-
-#[tokio::test]
-async fn a_tombstone_has_its_version_as_a_mark_unless_ttl_removes_it_and_a_time_unless_it_is_kept() {
-    let rest = [KEY, "stranger", "version"];
-    let names = |ours: &[&'static str]| [ours, &rest].concat();
-    assert_eq!(left::<Alone>().await, (strings(&names(&["_incarnation", "_purgeAt", "_writes"])), Value::Null));
-    let marked = names(&["_buried", "_incarnation", "_purgeAt", "_writes"]);
-    assert_eq!(left::<Swept>().await, (strings(&marked), number(2)));
-    assert_eq!(left::<Shared>().await, (strings(&marked), number(2)));
-    assert_eq!(left::<Kept>().await, (strings(&names(&["_buried", "_incarnation", "_writes"])), number(2)));
-}
-
-fn strings(names: &[&str]) -> Vec<String> {
-    names.iter().map(|&name| name.to_owned()).collect()
 }
 
 /// Another program writes the tombstone, and then we change it.

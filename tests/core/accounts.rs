@@ -1,7 +1,6 @@
-//! The data of these tests: accounts and leaders, and changes of them by other programs.
+//! The data of these tests: accounts, and changes of them by other programs.
 
 use crate::harness::engine::{Engine, number};
-use fencepost::lww::LwwRecord;
 use fencepost::{Call, Deadline, Record, Rng, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -13,18 +12,6 @@ use std::time::Duration;
 #[record(key = "accountId")]
 pub struct Account {
     pub balance: i64,
-}
-
-#[derive(Clone, PartialEq, Serialize, Deserialize, Record)]
-#[record(key = "shard")]
-pub struct Leader {
-    pub term: u64,
-    pub node: String,
-}
-
-impl LwwRecord for Leader {
-    const ORDERED_BY: &'static str = "term";
-    const NAMED_BY: &'static str = "node";
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "it is a decision")]

@@ -1,10 +1,10 @@
-//! `Table::edit`: numbers under many concurrent changes, each applied exactly once, and the cost of each case.
+//! `Table::edit`: bounds, bands and windows with what they cost, and answers that do not decode.
 
 use super::accounts::change;
 use crate::harness::engine::{Engine, number};
 use fencepost::field::Field;
 use fencepost::{
-    Edit, ItemVersion, Key, NotEdited, NotEditedReason, Number, Record, Settings, Store, Table, UpdateError, Versioned,
+    Edit, ItemVersion, Key, NotEdited, NotEditedReason, Number, Record, Settings, Store, Table, UpdateError,
 };
 use fencepost_test::{Reply, client_answered_by};
 use serde::{Deserialize, Deserializer, Serialize};
@@ -76,18 +76,6 @@ pub fn rivals(engine: &Engine, commits: usize) {
 
 pub fn change_shelf(engine: &Engine, expression: &str, values: &Value) {
     change(engine, TABLE, &json!({"shelfId": {"S": "s-1"}}), expression, values);
-}
-
-#[tokio::test]
-async fn a_cold_add_costs_a_read_and_a_write_and_a_warm_one_a_write() {
-    let (engine, key, _) = with_shelf().await;
-    let table = table(&engine);
-    for (by, left, counts) in [(-5, 45, (1, 1)), (-30, 15, (0, 1)), (100, 115, (0, 1))] {
-        let added = table.edit(&key, &stock(by)).await.expect("within the bounds");
-        assert_eq!(added.item, Ok(Some(Versioned { value: shelf(left), at: added.at })));
-        assert_eq!(engine.take_counts(), counts, "{by}");
-    }
-    assert_eq!(row(&engine)["_version"]["N"], "4");
 }
 
 fn is_out_of_range(refused: &NotEdited<Shelf>, shelf: &Shelf) -> bool {

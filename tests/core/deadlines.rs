@@ -82,16 +82,6 @@ fn asleep_after(most: u32) -> impl Fn() -> SystemTime {
     move || start + Duration::from_mins(5) * u32::from(looks.fetch_add(1, Relaxed) >= most)
 }
 
-/// The process stands still while a send is signed. Its copies would live longer than others count with.
-#[tokio::test(start_paused = true)]
-async fn a_write_that_was_signed_after_four_minutes_on_the_wall_clock_does_not_leave() {
-    let engine = engine();
-    let table = store(&engine.client(), asleep_after(LOOKS_UNTIL_A_SEND_IS_DUE), || 7).table(TABLE);
-    let created = table.create("a-1", &Account { balance: 1 }).await.expect_err("too late");
-    assert!(matches!(created, Error::Failed(Failure { kind: FailureKind::Unavailable { .. }, .. })), "{created:?}");
-    assert_eq!(engine.take_counts(), (0, 0), "nothing was sent");
-}
-
 /// After the first refused connection the wall clock ends the window of the sends. No real time has to pass.
 pub(super) async fn is_unavailable_at(endpoint: &str, http_client: SharedHttpClient) {
     let config = engine().client().config().to_builder();

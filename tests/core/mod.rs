@@ -2,7 +2,6 @@
 
 mod accounts;
 mod add;
-mod budgets;
 mod checks;
 mod crowds;
 mod deadlines;
@@ -12,7 +11,6 @@ mod https;
 mod leases;
 mod limits;
 mod misuse;
-mod records;
 mod refusals;
 mod rejected;
 mod spans;

@@ -6,15 +6,13 @@ use super::accounts::{Account, TABLE, call, chance, rival, set_balance};
 use crate::harness::clients::{client_whose, client_whose_first_write, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Error, Failure, FailureKind, Reads, Record, Settings, Store, Table};
+use fencepost::{Call, Error, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-const LEASES: &str = "Leases";
-
 /// An engine with the accounts `a-1` and `a-2` of 50. No test uses the client that made them.
 async fn with_accounts() -> Engine {
-    let engine = Engine::with_tables(&[(TABLE, Account::PARTITION_KEY), (LEASES, "leaseKey")]);
+    let engine = accounts::engine();
     accounts::with_accounts(&engine, &["a-1", "a-2"]).await;
     engine
 }
@@ -115,29 +113,6 @@ async fn a_row_that_takes_much_memory_is_read_again_if_another_step_was_refused(
     assert_eq!(double_both("a-2", 50_000, double).await, twice, "it takes 3 MB");
     let double = |account: &Open| Open { balance: account.balance * 2 };
     assert_eq!(double_both("a-2", 150_000, double).await, twice, "a burn would need its values");
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_add_in_a_transaction_to_a_row_that_has_seen_a_higher_token_is_fenced_before_anything_is_sent() {
-    let engine = with_accounts().await;
-    let store = Store::new(&engine.client());
-    let leases = store.leases(LEASES);
-    let (old, new) = (leases.token("k", 7).expect("a token"), leases.token("k", 8).expect("a token"));
-    let accounts: Table<Account> = store.table(TABLE);
-    let add = async |token| {
-        let mut reads = Reads::new();
-        let account = reads.item("account", &accounts.fenced_by(token), "a-1");
-        let added = store.transact_with_retry(reads, |attempt| {
-            attempt.edit(account, &Account::FIELDS.balance.add(1, 0..=1000))?;
-            Ok::<_, Error>(())
-        });
-        added.await
-    };
-    add(&new).await.expect("no token is higher");
-    engine.take_log();
-    let fenced = add(&old).await;
-    assert!(matches!(fenced, Err(Error::Failed(Failure { kind: FailureKind::Fenced, .. }))), "{fenced:?}");
-    assert_eq!((balances(&engine), operations(&engine)), ([51, 50], vec!["BatchGetItem".to_owned()]));
 }
 
 #[tokio::test(start_paused = true)]

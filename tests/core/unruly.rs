@@ -85,22 +85,3 @@ async fn whatever_the_server_does_to_its_answer_a_change_is_applied_once_and_tol
         }
     }
 }
-
-#[tokio::test]
-async fn whatever_the_server_does_to_its_answer_a_read_finds_what_is_there() {
-    for manner in Manner::ALL {
-        for http_client in http_clients() {
-            let server = server("GetItem", manner).await;
-            let table: Table<Account> = store_at(&server.address, http_client).table(TABLE);
-            for balance in 0..3 {
-                let key = Key::from(format!("a-{balance}"));
-                table.create(&key, &Account { balance }).await.expect("a free key");
-            }
-            for balance in (0..3).chain(0..3) {
-                let key = Key::from(format!("a-{balance}"));
-                let read = patiently("an answer", table.get(&key)).await.expect("an answer");
-                assert_eq!(read.expect("it is there").value.balance, balance, "{manner:?}");
-            }
-        }
-    }
-}

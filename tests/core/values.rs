@@ -297,7 +297,7 @@ async fn an_end_at_which_ttl_does_not_look_is_refused_before_anything_is_sent() 
 }
 
 #[tokio::test]
-async fn a_key_that_is_empty_or_too_long_is_refused_before_anything_is_sent() {
+async fn a_key_that_is_empty_or_too_long_or_of_another_table_is_refused_before_anything_is_sent() {
     #[derive(Clone, Debug, Serialize, Deserialize, Record)]
     #[record(key = "noteId", sort = "line")]
     struct Line {
@@ -324,6 +324,11 @@ async fn a_key_that_is_empty_or_too_long_is_refused_before_anything_is_sent() {
         let failure = got.expect_err(reason);
         assert!(reason_of(&failure).contains(reason), "{failure}");
     }
+    // Half a key, and a part too many.
+    let half = lines.get_many([Key::from(("x", 1)), "x".into()]).await.expect_err("half a key");
+    assert!(reason_of(&half).contains("line"), "{half}");
+    let too_many = notes.get(("x", "y")).await.expect_err("a part too many");
+    assert!(matches!(too_many.kind, FailureKind::InvalidRecord { .. }), "{too_many}");
     let lease = store.leases("Leases").get("").await.expect_err("no key");
     assert!(reason_of(&lease).contains("is empty"), "{lease}");
     assert_eq!(engine.take_log().len(), 0, "nothing was sent");

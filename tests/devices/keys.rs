@@ -74,17 +74,6 @@ async fn a_key_that_is_used_for_something_else_is_refused_with_422() {
     }
 }
 
-#[tokio::test]
-async fn a_refusal_does_not_close_the_key() {
-    let (world, _) = World::with_lamp().await;
-    let adjust = adjustment(r#"{"attribute":"brightness","by":60,"max":100}"#).key("k-1");
-    world.refused(&adjust, 409, "limit_reached").await;
-    world.refused(&adjust.clone().device("lamp-2"), 404, "device_not_found").await;
-    world.send(&Event::patch_state().text(r#"{"brightness":30}"#)).await.shows(200, 2);
-    assert_eq!(world.send(&adjust).await.shows(200, 3)["state"]["brightness"], 90);
-    assert_eq!(world.send(&adjust).await.header("idempotency-replayed"), Some("true"));
-}
-
 /// Without its record, the repeat would adjust the device as another client has left it.
 #[tokio::test]
 async fn an_adjustment_that_changed_nothing_still_changes_nothing_when_it_is_repeated_late() {

@@ -106,24 +106,3 @@ async fn edits_keep_a_device_within_396_kb_also_at_once_and_one_above_it_can_be_
         assert_eq!((answer.status, stored(&world)), (200, (200 + left) * 1024), "{:?}", answer.json()["detail"]);
     }
 }
-
-#[tokio::test]
-async fn a_device_at_the_limit_can_still_be_changed_and_deleted() {
-    let body = |size: usize| json!({"state": {"a": "x".repeat(size), "n": 0}}).to_string();
-    let (mut taken, mut refused) = (390 * 1024, 400 * 1024);
-    while taken + 1 < refused {
-        let middle = usize::midpoint(taken, refused);
-        match World::new().send(&Event::create().text(&body(middle))).await.status {
-            201 => taken = middle,
-            413 => refused = middle,
-            other => panic!("{other} for a state of {middle} bytes"),
-        }
-    }
-    let world = World::new();
-    world.send(&Event::create().text(&body(taken))).await.shows(201, 1);
-    for (version, by) in (2..40).zip([1, -1].into_iter().cycle()) {
-        let event = Event::adjust().text(&json!({"attribute": "n", "by": by}).to_string());
-        world.send(&event).await.shows(200, version);
-    }
-    assert_eq!(world.send(&Event::delete().header("if-match", "*")).await.status, 204);
-}

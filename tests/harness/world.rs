@@ -5,7 +5,6 @@ use super::clock::Clock;
 use super::contract::assert_described;
 use super::engine::{Asked, Engine, Use, is_read, with_indexed_tables};
 use super::events::Event;
-use super::faults::{Network, Wire, store_on};
 use super::functions::Functions;
 use super::functions::assert_allowed;
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
@@ -13,9 +12,7 @@ use aws_sdk_dynamodb::Client;
 use fencepost::Store;
 use lambda_runtime::{Context, LambdaEvent};
 use std::collections::BTreeSet;
-use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::time::Instant;
 
 /// The time of an invocation: more than any needs, even on a slow machine. A test of deadlines sets its own.
 pub const ALLOWED: Duration = Duration::from_mins(1);
@@ -54,13 +51,6 @@ impl<F: Functions> World<F> {
     /// Newly started on another engine with the same clock, as after its tables were replaced.
     pub fn moved_to(&self, engine: &Engine) -> Self {
         Self::under(engine, self.clock.clone(), &self.clock.store(&engine.client()))
-    }
-
-    /// Newly started on a network, with its randomness, under a clock that has run since `start`.
-    pub fn over(network: &Arc<Network>, start: Instant) -> Self {
-        let clock = Clock::running_since(start);
-        let store = store_on(network, &Wire::new(network).client(), clock.looks());
-        Self::under(&network.engine, clock, &store)
     }
 
     /// Newly started on this store. The clock tells the test the time of the store.

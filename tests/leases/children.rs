@@ -1,9 +1,8 @@
-//! Every answer of `ensure-child`, and the requests that it costs, as the engine counts them.
+//! Every answer of `ensure-child`.
 
 use super::world::{World, acquire, ensure, ensure_under, release, shown_child, token};
 use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
-use crate::harness::events::Event;
 use crate::harness::functions::CHILDREN;
 use serde_json::{Value, json};
 
@@ -130,29 +129,6 @@ async fn a_tag_may_ask_for_a_new_child_or_for_news_only() {
         world.send(&look("if-match", created.etag())).await.shown(200);
         world.send(&look("if-match", "\"2.AAAAAAAAAAA\"")).await.says(412, "version_conflict");
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_child_costs_one_write_and_under_a_lease_one_read_and_one_transaction_or_one_read() {
-    let world = World::new();
-    let token = world.acquired("k", "a", 60).await;
-    let spec = json!({"pages": 12});
-    world.engine.take_log();
-    let asked = async |event: Event, status| {
-        let answer = world.send(&event).await;
-        assert_eq!(answer.status, status, "{event:?} {answer:?}");
-        world.engine.take_log().into_iter().map(|asked| asked.operation).collect::<Vec<_>>()
-    };
-    assert_eq!(asked(ensure("p", "u", &spec), 201).await, ["PutItem"]);
-    assert_eq!(asked(ensure("p", "u", &spec), 200).await, ["PutItem"], "a refusal shows the child");
-    assert_eq!(asked(ensure("p", "u", &json!({})), 409).await, ["PutItem"]);
-    let under = |parent: &str, token| ensure_under(parent, "u", &spec, ("k", token));
-    assert_eq!(asked(under("q", token), 201).await, ["BatchGetItem", "TransactWriteItems"]);
-    assert_eq!(asked(under("q", token), 200).await, ["BatchGetItem"]);
-    assert_eq!(asked(under("q", token + 1), 200).await, ["BatchGetItem"]);
-    let looked_again = ["BatchGetItem", "TransactWriteItems", "GetItem"];
-    assert_eq!(asked(under("r", token + 1), 409).await, looked_again, "a child answers before the fence does");
-    assert_eq!(asked(shown_child("p", "u"), 200).await, ["GetItem"]);
 }
 
 /// Between the read and the transaction, another client creates the child, and may have taken the lease before.

@@ -43,20 +43,6 @@ async fn only_a_global_index_is_read_eventually_consistent() {
 }
 
 #[tokio::test]
-async fn deleted_items_are_left_out_and_do_not_shorten_a_page() {
-    let engine = engine();
-    let table = table(&engine);
-    fill(&table, "attic", 1..=12).await;
-    for number in [2, 3, 4, 5, 6, 9, 12] {
-        table.delete(&key("attic", number)).await.expect("it was there");
-    }
-    let pages = all(table.query("attic").limit(2)).await.expect("pages");
-    assert_eq!(pages.iter().map(numbers).collect::<Vec<_>>(), [vec![1, 7], vec![8, 10], vec![11]]);
-    table.create(&key("attic", 4), &message("bob", 1)).await.expect("a free key");
-    assert_eq!(all_numbers(table.query("attic").descending().limit(3)).await, [11, 10, 8, 7, 4, 1]);
-}
-
-#[tokio::test]
 async fn a_page_that_meets_only_tombstones_ends_after_ten_reads_and_says_where_to_go_on() {
     let engine = engine();
     let table = table(&engine);
@@ -184,19 +170,4 @@ async fn a_key_that_is_named_twice_is_read_once_and_answered_twice() {
 
 fn keys_in(body: &Value) -> Vec<Value> {
     body["RequestItems"][TABLE]["Keys"].as_array().cloned().unwrap_or_default()
-}
-
-#[tokio::test]
-async fn bounds_that_no_key_is_within_are_refused_before_anything_is_sent() {
-    let engine = engine();
-    let table = table(&engine);
-    engine.take_log();
-    for sort in [Sort::between(2, 1), Sort::between(1, "2"), Sort::starts_with(1)] {
-        let refused = all(table.query("attic").sort(sort.clone())).await.expect_err("no key is within it");
-        let Error::Failed(Failure { kind: FailureKind::InvalidRecord { reason }, .. }) = &refused else {
-            panic!("{sort:?}: {refused:?}")
-        };
-        assert!(reason.contains("the bound of "), "{reason}");
-    }
-    assert_eq!(engine.take_log().len(), 0);
 }

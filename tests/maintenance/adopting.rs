@@ -1,7 +1,7 @@
 //! Rows of other programs are adopted ahead of time, while those programs write.
 
 use super::{KEY, TABLE, accounts, foreign_update, put, row};
-use crate::harness::clients::{Way, client_that, client_whose, lost};
+use crate::harness::clients::{Way, client_that, client_whose};
 use crate::harness::engine::{Engine, number};
 use crate::harness::functions::LEASES;
 use crate::harness::maintenance::{options, run_over, run_with};
@@ -137,19 +137,6 @@ async fn rows_that_are_adopted_from_all_sides_at_once_are_adopted_once() {
         assert!([4, 5].contains(&number(&row, "_version")) && row["_incarnation"]["B"].is_string(), "{row}");
     }
     assert_eq!(adopt(&engine).await.written, 0);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_lost_answer_raises_no_version_twice() {
-    let engine = accounts();
-    (0..6).for_each(|number| put(&engine, &format!("a-{number}"), &foreign(3)));
-    let client = client_whose(&engine, |engine, writes, operation, body| {
-        let answer = engine.answer(operation, body);
-        if operation == "UpdateItem" && writes % 2 == 0 { lost() } else { answer }
-    });
-    let found = run_over(&client, TABLE, Task::Adopt, true).await.expect("a run");
-    assert_eq!((found.written, found.changed_meanwhile), (6, 0));
-    assert!(rows(&engine, TABLE).iter().all(|row| number(row, "_version") == 4));
 }
 
 #[tokio::test]

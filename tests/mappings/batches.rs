@@ -125,20 +125,6 @@ async fn a_moment_in_the_future_is_taken_when_its_time_has_come() {
 }
 
 #[tokio::test]
-async fn duplicates_of_a_message_are_one_write() {
-    let world = World::new();
-    world.stands(IP, "i-a", T1).await;
-    let body = task(IP, T1, Some("i-a"));
-    let other =
-        json!({"instanceId": "i-a", "hostIp": "::ffff:192.0.2.10", "creationTimestamp": "2026-03-07T11:00:00+01:00"});
-    world.engine.take_log();
-    let batch = batch_of(&[("m-1", body.clone()), ("m-2", body), ("m-3", other.to_string())]);
-    assert!(world.batch(&batch).await.is_empty());
-    assert_eq!(world.engine.take_counts(), (0, 1));
-    assert_eq!(world.instance(IP).await, None);
-}
-
-#[tokio::test]
 async fn a_batch_costs_one_write_for_each_address_and_no_read() {
     let moments: Vec<_> = (0..10).map(|minute| format!("2026-03-07T10:{minute:02}:00Z")).collect();
     for hosts in [1, 2, 5, 10] {
@@ -297,24 +283,4 @@ async fn the_batch_in_events_has_a_message_of_each_outcome() {
     assert_eq!(world.batch(&batch).await, [records[2]["messageId"].as_str().expect("an id")]);
     assert_eq!(world.instance("192.0.2.12").await.as_deref(), Some(NEXT));
     world.register("2001:db8::4", GONE, T1).await.superseded_by(T1, Some(GONE));
-}
-
-#[tokio::test]
-async fn a_delete_by_http_and_one_by_the_queue_leave_the_same_tombstone_by_the_same_request() {
-    for instance in [None, Some("i-a")] {
-        let mut left: Vec<(Value, Vec<Value>)> = Vec::new();
-        for by_queue in [false, true] {
-            let world = World::new();
-            world.stands(IP, "i-a", T1).await;
-            world.engine.take_log();
-            if by_queue {
-                assert!(world.batch(&batch_of(&[("m-1", task(IP, T1, instance))])).await.is_empty());
-            } else {
-                assert_eq!(world.delete(IP, T1, instance).await, "deleted");
-            }
-            let asked = world.engine.take_log().into_iter().map(|asked| asked.body).collect();
-            left.push((world.row(IP), asked));
-        }
-        assert_eq!(left[0], left[1]);
-    }
 }

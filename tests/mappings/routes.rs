@@ -2,7 +2,7 @@
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
 use super::world::{
-    DAY_MS, IP, START_MS, T1, T1_MS, T2, T3, Trouble, World, client_in_trouble, deletion, look_up, registration,
+    DAY_MS, IP, START_MS, T1, T1_MS, T2, Trouble, World, client_in_trouble, deletion, look_up, registration,
 };
 use crate::harness::clients::client_whose;
 use serde_json::{Value, json};
@@ -64,109 +64,6 @@ async fn the_same_instance_in_another_cell_is_refused_and_the_first_cell_stays()
     assert_eq!(differs.says(409, "mapping_differs")["cellId"], "cell-1");
     differs.check_problem();
     assert_eq!(world.row(IP), live(IP, "i-a", T1_MS));
-}
-
-/// A step of a story about one address.
-enum Step {
-    /// Registers an instance of a moment. It is new, or superseded by this moment and instance.
-    Put(&'static str, &'static str, Result<(), (&'static str, Option<&'static str>)>),
-    /// Deletes all of a moment, or one instance of it, with this outcome.
-    Delete(&'static str, Option<&'static str>, &'static str),
-}
-
-/// One millisecond before `T2` and after it.
-const BEFORE_T2: &str = "2026-03-07T10:29:59.999Z";
-const AFTER_T2: &str = "2026-03-07T10:30:00.001Z";
-
-#[tokio::test]
-async fn the_newest_instance_wins_and_a_delete_covers_all_that_is_not_newer() {
-    use Step::{Delete, Put};
-    for story in [
-        // Time comes before the name.
-        &[
-            Put("i-b", T2, Ok(())),
-            Put("i-a", T1, Err((T2, Some("i-b")))),
-            Put("i-z", BEFORE_T2, Err((T2, Some("i-b")))),
-            Put("i-a", AFTER_T2, Ok(())),
-            Put("i-b", T2, Err((AFTER_T2, Some("i-a")))),
-        ][..],
-        // Moments are numbers, not texts.
-        &[
-            Put("i-z", "1970-01-01T00:00:09.000Z", Ok(())),
-            Put("i-a", "1970-01-01T00:00:10.000Z", Ok(())),
-            Put("i-a", "2001-09-09T01:46:39.999Z", Ok(())),
-            Put("i-a", "2001-09-09T01:46:40.000Z", Ok(())),
-            Put("i-z", "1970-01-01T00:00:09.000Z", Err(("2001-09-09T01:46:40.000Z", Some("i-a")))),
-        ],
-        // Instances of one moment are ordered by their ids.
-        &[
-            Put("i-b", T1, Ok(())),
-            Put("i-B", T1, Err((T1, Some("i-b")))),
-            Put("i", T1, Err((T1, Some("i-b")))),
-            Delete(T1, Some("i-a"), "superseded"),
-            Put("i-b.1", T1, Ok(())),
-            Put("i-c", T1, Ok(())),
-            Delete(T1, Some("i-c"), "deleted"),
-            Put("i-d", T1, Ok(())),
-        ],
-        // A deleted instance stays deleted, also if the delete overtakes its registration.
-        &[
-            Put("i-a", T1, Ok(())),
-            Delete(T1, Some("i-a"), "deleted"),
-            Put("i-a", T1, Err((T1, Some("i-a")))),
-            Put("i-0", T1, Err((T1, Some("i-a")))),
-            Delete(T1, Some("i-a"), "already_gone"),
-        ],
-        &[Delete(T1, Some("i-a"), "already_gone"), Put("i-a", T1, Err((T1, Some("i-a")))), Put("i-b", T2, Ok(()))],
-        // A delete removes an older instance than it names.
-        &[
-            Put("i-a", T1, Ok(())),
-            Delete(T2, Some("i-b"), "deleted"),
-            Put("i-a", T1, Err((T2, Some("i-b")))),
-            Put("i-b", T2, Err((T2, Some("i-b")))),
-            Delete(T1, Some("i-a"), "superseded"),
-            Delete(T3, None, "already_gone"),
-            Put("i-c", T3, Err((T3, None))),
-        ],
-        // Without an instance, it covers all of its moment.
-        &[
-            Put("i-m", T2, Ok(())),
-            Delete(BEFORE_T2, None, "superseded"),
-            Delete(T2, None, "deleted"),
-            Put("i-a", T2, Err((T2, None))),
-            Put("zzz", T2, Err((T2, None))),
-            Delete(T2, Some("zzz"), "superseded"),
-            Delete(T2, None, "already_gone"),
-            Put("0", AFTER_T2, Ok(())),
-            Delete(T2, None, "superseded"),
-        ],
-        &[Delete(T1, Some("i-m"), "already_gone"), Delete(T1, None, "already_gone"), Put("i-z", T1, Err((T1, None)))],
-    ] {
-        let (world, mut shown) = (World::new(), None);
-        for step in story {
-            let before = world.row(IP);
-            world.engine.take_log();
-            let is_refused = match step {
-                Put(instance, at, Ok(())) => {
-                    world.stands(IP, instance, at).await;
-                    shown = Some((*instance).to_owned());
-                    false
-                }
-                Put(instance, at, Err((newest, named))) => {
-                    world.register(IP, instance, at).await.superseded_by(newest, *named);
-                    true
-                }
-                Delete(at, instance, outcome) => {
-                    assert_eq!(world.delete(IP, at, *instance).await, *outcome, "{at} {instance:?}");
-                    shown = shown.filter(|_| *outcome == "superseded");
-                    *outcome == "superseded"
-                }
-            };
-            assert_eq!(world.engine.take_counts(), (0, 1), "one write and no read");
-            assert_eq!(world.instance(IP).await, shown);
-            assert!(!is_refused || world.row(IP) == before);
-        }
-    }
 }
 
 #[tokio::test]

@@ -162,14 +162,6 @@ pub fn words(line: &str) -> impl Iterator<Item = &str> {
     line.split(|c: char| !c.is_alphanumeric() && c != '_').filter(|word| !word.is_empty())
 }
 
-pub fn is_status(word: &str) -> bool {
-    let known = [
-        "200", "201", "202", "204", "304", "400", "401", "403", "404", "405", "409", "410", "412", "413", "415", "422",
-        "428", "429",
-    ];
-    known.contains(&word) || ["500", "501", "502", "503", "504"].contains(&word)
-}
-
 /// Whether a text looks like the name of an environment variable of ours.
 pub fn is_variable(text: &str) -> bool {
     text.contains('_') && text.bytes().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || byte == b'_')

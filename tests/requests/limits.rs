@@ -162,36 +162,6 @@ async fn free_form_json_has_38_digits_names_of_255_bytes_and_10000_values() {
     }
 }
 
-/// A gateway joins two headers of one name with a comma.
-#[tokio::test]
-async fn a_tag_is_one_strong_tag_and_a_read_takes_weak_ones_and_lists() {
-    const GET: &str = "GET /devices/{deviceId}";
-    let tag = r#""1.AAAAAAAAAAA""#;
-    for (header, text, code) in [
-        ("if-match", tag.to_owned(), None),
-        ("if-match", "*".to_owned(), None),
-        ("if-match", format!("W/{tag}"), Some("invalid_if_match")),
-        ("if-match", format!("{tag},{tag}"), Some("invalid_if_match")),
-        ("if-match", format!("{tag}, {tag}"), Some("invalid_if_match")),
-        ("if-match", "1.AAAAAAAAAAA".to_owned(), Some("invalid_if_match")),
-        ("if-match", "*,*".to_owned(), Some("invalid_if_match")),
-        ("if-none-match", format!("W/{tag}"), None),
-        ("if-none-match", format!("{tag},W/{tag}"), None),
-        ("if-none-match", "*".to_owned(), None),
-        ("if-none-match", "\"any\"".to_owned(), None),
-        ("if-none-match", "1.AAAAAAAAAAA".to_owned(), Some("invalid_if_none_match")),
-    ] {
-        let field = format!("header:{header}");
-        judged(&event(GET).header(header, &text), code.map(|code| (code, field.as_str()))).await;
-    }
-    for (tag, code) in
-        [("1.AAAA-_09", None), ("1.AAAAAA+/", Some(())), ("1.AAAAAAA=", Some(())), ("1.AAAA AAA", Some(()))]
-    {
-        let event = event("GET /mappings/{hostIp}").header("if-match", &format!("\"{tag}\""));
-        judged(&event, code.map(|()| ("invalid_if_match", "header:if-match"))).await;
-    }
-}
-
 #[tokio::test]
 async fn an_order_has_1_to_50_lines() {
     for (lines, code) in

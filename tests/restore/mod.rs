@@ -1,8 +1,6 @@
 //! A restore to an earlier moment: the faults without the runbook of docs/operations.md, and their prevention.
 
 mod devices;
-mod gone;
 mod leases;
-mod mappings;
 mod orders;
 mod stamps;

@@ -1,11 +1,10 @@
-//! The run that gives each row a new incarnation: its counts, the rows it leaves alone, the faults it survives.
+//! The run that gives each row a new incarnation: its counts, the rows it leaves alone, and what becomes of writers meanwhile.
 
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
-use crate::harness::states::set_by_another;
-use fencepost::maintenance::{Found, Task, WrongTable};
+use fencepost::maintenance::{Found, Task};
 use fencepost::{Error, Exists, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -45,13 +44,6 @@ fn incarnations(engine: &Engine) -> BTreeMap<String, Value> {
     rows(engine, TABLE).into_iter().map(|row| (id(&row), row["_incarnation"].clone())).collect()
 }
 
-/// Runs to the end, through any answers.
-async fn run(store: &Store) -> Result<Found, Error<WrongTable>> {
-    let mut run = store.maintain(Task::Restamp, TABLE, &[KEY]);
-    while run.next_page().await?.is_some() {}
-    Ok(run.so_far())
-}
-
 fn counted(found: Found) -> (u64, u64, u64, u64) {
     (found.live, found.tombstones, found.damaged, found.changed_meanwhile)
 }
@@ -76,25 +68,6 @@ async fn each_row_gets_an_incarnation_of_its_own_and_rows_of_others_are_left_alo
         distinct.dedup();
         assert_eq!(distinct.len(), 40);
     }
-}
-
-/// A writer breaks the rule against other writers: its change stays. The row is read again.
-#[tokio::test(start_paused = true)]
-async fn a_change_that_comes_between_is_not_overwritten() {
-    let (engine, _) = notes(2).await;
-    let client = client_whose(&engine, |engine, writes, operation, body| {
-        let body_text = String::from_utf8_lossy(body);
-        if writes < 2 && operation == "UpdateItem" && body_text.contains("n-1") {
-            set_by_another(engine, TABLE, "n-1", &[("text", json!({"S": "changed"}))]);
-        }
-        engine.answer(operation, body)
-    });
-    let before = incarnations(&engine);
-    let found = run(&Store::new(&client)).await.expect("a run");
-    assert_eq!(counted(found), (1, 1, 1, 1));
-    let row = engine.row(TABLE, KEY, "n-1");
-    assert_eq!(row["text"]["S"], "changed");
-    assert_ne!(row["_incarnation"], before["n-1"]);
 }
 
 /// The reason for the rule against other writers: a create is recognised by the incarnation of its row. An update is

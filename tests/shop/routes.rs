@@ -58,16 +58,6 @@ async fn a_product_is_created_shown_and_adjusted() {
 }
 
 #[tokio::test]
-async fn the_whole_range_of_stock_is_stored_and_read_again() {
-    let shop = Shop::with(&[("a", MAX_STOCK)]).await;
-    assert_eq!(shop.stock("a").await.0, MAX_STOCK);
-    adjust(&shop, "a", -MAX_STOCK, &[]).await.shown(200);
-    assert_eq!(shop.stock("a").await, stocked(0, "out_of_stock"));
-    adjust(&shop, "a", 100, &[]).await.shown(200);
-    assert_eq!(shop.stock("a").await.0, 100);
-}
-
-#[tokio::test]
 async fn an_order_takes_its_stock_once_and_is_answered_the_same_again() {
     let shop = Shop::with(&[("a", 10), ("b", 2)]).await;
     let placed = shop.place("k-1", &[("b", 2), ("a", 4)]).await;

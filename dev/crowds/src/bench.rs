@@ -6,19 +6,14 @@
     reason = "this is a command-line tool: its tables go to the terminal"
 )]
 
-use crowds::crowd::{Load, Outcome, Stores, Way, play};
+use crowds::crowd::{Load, Outcome, Way, play};
 use crowds::orders::{self, CLIENTS, Scene};
 use std::time::Duration;
 
 /// A part by its name, with its seconds on two cores.
 type Part = (&'static str, u64, fn() -> String);
-const PARTS: [Part; 5] = [
-    ("crowds", 20, of_crowds),
-    ("steady", 10, of_steady),
-    ("adds", 19, of_adds),
-    ("pace", 30, of_pace),
-    ("orders", 30, of_orders),
-];
+const PARTS: [Part; 4] =
+    [("crowds", 20, of_crowds), ("steady", 10, of_steady), ("pace", 30, of_pace), ("orders", 30, of_orders)];
 
 fn main() {
     let only: Vec<_> = std::env::args().skip(1).collect();
@@ -95,20 +90,6 @@ fn of_steady() -> String {
         }
     }
     of_changes("writers of 100 changes each on one item, 5 ms hops (virtual time, 3 seeds)", rows)
-}
-
-/// Crowds of callers with adds, and a steady load by one client that knows the item.
-fn of_adds() -> String {
-    let mut rows = Vec::new();
-    for callers in [1, 10, 100, 1000] {
-        for (name, stores) in [("one client", Stores::One), ("a client each", Stores::Own)] {
-            let load = Load { stores, ..Load::new(Way::Add, callers) };
-            rows.push((format!("{callers}, {name}"), played::<64>(load, 3)));
-        }
-    }
-    let steady = Load { apart: Duration::from_millis(5), stores: Stores::Warm, ..Load::new(Way::Add, 200 * 60) };
-    rows.push(("200 a second for a minute, one client".to_owned(), played::<64>(steady, 1)));
-    of_changes("adds to one item, 5 ms hops (virtual time, 3 seeds)", rows)
 }
 
 /// The changes of one item in a second, with the capacity that `DynamoDB` gives it.
