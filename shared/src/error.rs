@@ -215,7 +215,8 @@ impl Place {
     }
 
     /// The table of all its items, if they are in one.
-    pub(crate) fn table(&self) -> Option<&str> {
+    #[must_use]
+    pub fn table(&self) -> Option<&str> {
         let (first, others) = self.items.split_first()?;
         others.iter().all(|item| item.table == first.table).then_some(&*first.table)
     }

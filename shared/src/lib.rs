@@ -4,8 +4,9 @@
 //! a conflict, it decides again. Each change leaves its id in the item, so a write whose answer was lost is sent again,
 //! and the item itself shows whether the first send was applied.
 //!
-//! This program needs no table: the crate [`fencepost-test`](https://docs.rs/fencepost-test), under
-//! `[dev-dependencies]`, has an embedded `DynamoDB`. In production, give [`Store::new`] a client of the AWS SDK.
+//! This program needs no table: the crate [`fencepost-test`](https://docs.rs/fencepost-test) has an embedded `DynamoDB`.
+//! It belongs under `[dev-dependencies]`, and the program into `examples`. In production, give [`Store::new`] a client of
+//! the AWS SDK.
 //!
 //! ```
 //! use fencepost::{Record, Store, Table};

@@ -80,7 +80,9 @@ impl Store {
     }
 
     /// Returns a copy of the store that tells this observer of each operation that has ended, its tables, leases and
-    /// transactions included. It is called in the task of the operation, so it should neither wait nor panic.
+    /// transactions included. It is told of no call that is refused before anything is decided, such as one with an empty
+    /// key. It is called in the task of the operation, so it should not wait; if it panics, that is logged and changes
+    /// nothing. A second observer replaces the first.
     ///
     /// ```
     /// use fencepost::Store;

@@ -234,4 +234,6 @@ async fn an_operation_has_a_span_around_its_sends_and_is_told_to_the_observer() 
     };
     assert_eq!(told[1..], expected[..6].iter().map(|span| words(span)).collect::<Vec<_>>(), "it is told the same");
     assert_eq!(direct.get(&key).await.expect("an answer"), None);
+    let panics: Table<Account> = direct.store().with_observer(|_| panic!("on purpose")).table(TABLE);
+    panics.create(&key, &Account { balance: 1 }).await.expect("the caller is told all the same");
 }

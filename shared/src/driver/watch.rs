@@ -5,9 +5,10 @@ use crate::call::Tally;
 use crate::error::{Place, Source};
 use crate::observe::{Ending, Observed};
 use fencepost_core::Cost;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tracing::field::Empty;
-use tracing::{Span, debug_span};
+use tracing::{Span, debug_span, error};
 
 const TARGET: &str = "fencepost::operation";
 
@@ -57,7 +58,11 @@ impl<'a> Watch<'a> {
         self.span.record("outcome", tracing::field::display(ending));
         if let Some(observer) = &self.sender.observer {
             let took = self.sender.elapsed().saturating_sub(self.began);
-            observer(&Observed { place: &place, ending, requests, tally, took });
+            let seen = Observed { place: &place, ending, requests, tally, took };
+            // The operation has ended, and its caller has to be told so.
+            if catch_unwind(AssertUnwindSafe(|| observer(&seen))).is_err() {
+                error!(operation = place.operation, "the observer of the store panics");
+            }
         }
     }
 }

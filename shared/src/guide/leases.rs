@@ -71,11 +71,14 @@
 //!
 //! | what happens | when the next holder can begin |
 //! |---|---|
-//! | the work ends, or `stop` is ready | at once |
+//! | the work ends, or `stop` is ready | At once. What the work has given to `spawn_blocking` is not cancelled: it goes on beside the next holder, so write under the token there too. |
 //! | the future is dropped, or the work panics | at once, because the task that renews the lease releases it. If the runtime is shut down first, see below. |
 //! | the process is killed, or its machine is lost | when the lease has ended and the clock skew is over |
 //! | the process is frozen | likewise. When it wakes up, the work is not polled any more. |
-//! | the work blocks its thread | On a runtime with several threads, after the work. On one thread, nothing renews the lease meanwhile; if another holder had it, the answer is `Lost`. `tokio::task::spawn_blocking` keeps the thread free. |
+//! | the work blocks its thread | When the lease has ended, if the block is longer: nothing may renew it meanwhile, also on a runtime with several threads, whose timers may wait for the blocked one. The answer is then `Lost` if another holder had it, and `Unknown` if none had. `tokio::task::spawn_blocking` and `block_in_place` keep the runtime going. |
+//!
+//! `stop` ends the work at an `await`. For a worker that finishes its job first, let the work look at a flag of yours
+//! between two jobs, and give a `stop` that never is ready. While it waits for the lease, dropping the future is as good.
 //!
 //! On Lambda, where nothing runs between two invocations, and for a holder in several processes, acquire and renew by
 //! hand: [`Leases`](crate::lease::Leases) shows how.

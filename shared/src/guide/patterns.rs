@@ -21,7 +21,7 @@
 //! use fencepost_test::Engine;
 //! use serde::{Deserialize, Serialize};
 //!
-//! #[derive(Serialize, Deserialize, Record)]
+//! #[derive(Clone, Serialize, Deserialize, Record)]
 //! #[record(key = "id")]
 //! struct Account {
 //!     id: String, // the key, shown as a field
@@ -32,9 +32,9 @@
 //! }
 //!
 //! async fn deposit(accounts: &Table<Account>, id: &str, amount: u64) -> Result<u64, Failure> {
-//!     let next = |now: Option<&Account>| {
-//!         let balance = now.map_or(0, |now| now.balance) + amount;
-//!         Account { id: id.to_owned(), balance, seen_at: 0, deleted_at: None }
+//!     let next = |now: Option<&Account>| match now {
+//!         Some(now) => Account { balance: now.balance + amount, ..now.clone() },
+//!         None => Account { id: id.to_owned(), balance: amount, seen_at: 0, deleted_at: None },
 //!     };
 //!     let deposited = accounts.upsert_with_retry(id, next).await?;
 //!     Ok(deposited.item().map_or(0, |item| item.balance))
@@ -42,7 +42,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let engine = Engine::embedded(&[("Accounts", "id")]);
+//! let engine = Engine::embedded(&[("Accounts", "id")]);
 //! let accounts: Table<Account> = Store::new(&engine.client()).table("Accounts");
 //! assert_eq!(deposit(&accounts, "a-1", 5).await?, 5);
 //! assert_eq!(deposit(&accounts, "a-1", 5).await?, 10);

@@ -28,8 +28,8 @@ const TICK: Duration = Duration::from_secs(1);
 /// dropped, the task releases the lease. It cannot do so after its runtime was shut down or its process killed. The lease
 /// then ends by itself.
 ///
-/// The task needs a thread to run on. Work that blocks the only thread of its runtime stops the renewals too, so
-/// give such work to [`tokio::task::spawn_blocking`].
+/// The task needs a thread to run on, and timers. Work that blocks a thread of its runtime may stop both, also where there
+/// are several threads, so give such work to [`tokio::task::spawn_blocking`].
 #[must_use = "the lease is released when this value is dropped"]
 pub struct Held {
     token: FencingToken,

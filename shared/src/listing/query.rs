@@ -10,6 +10,7 @@ use crate::table::handle::invalid;
 use crate::table::key::check_partition;
 use crate::table::{self, KeyPart, Record, Table};
 use fencepost_core::condition::{self, Condition, Selection, SortBound};
+use fencepost_core::edit::filter;
 use fencepost_core::format::layout::{Layout, contains};
 use fencepost_core::{AttributeValue, Names};
 use std::collections::HashSet;
@@ -192,7 +193,7 @@ pub(super) enum Rows {
 /// The most parts of a scan.
 ///
 /// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_Scan.html>
-const MAX_SEGMENTS: i32 = 1_000_000;
+const MAX_SEGMENTS: u32 = 1_000_000;
 
 impl<T: Record> Table<T> {
     /// A query for the items with this partition key. Sends nothing.
@@ -297,13 +298,16 @@ impl<T: Record> Query<T> {
 
     /// Shows only items that meet the condition. A second filter replaces the first. `DynamoDB` filters after it has read,
     /// so the rest costs read units, but it is not sent. A query bounds its keys by [`Query::sort`], and refuses a filter
-    /// by one of them.
+    /// by one of them. `Field::of` names a key for the filter of a scan.
     pub fn filter(self, condition: table::Condition<T>) -> Self {
-        self.with(|raw| raw.filter = Some(condition.into_raw()))
+        let mut names = T::ATTRIBUTES.to_vec();
+        names.extend([Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten());
+        let filter = condition.into_raw().and_then(|condition| filter(condition, &names));
+        self.with(|raw| raw.filter = Some(filter))
     }
 
     /// Shows a smaller [`Record`] with the same keys, and reads only its attributes. That saves time and memory, and no
-    /// read units.
+    /// read units. `cargo build` looks at whether it fits, and `cargo check` does not.
     pub fn project<S: Record>(self) -> Query<S> {
         const {
             let (whole, part) = (keys_of::<T>(), keys_of::<S>());
@@ -325,10 +329,12 @@ impl<T: Record> Query<T> {
     }
 
     /// A scan in parts, which are disjoint and together show what the whole shows. Each can be read by another task or
-    /// process. Their number is from 1 to 1,000,000. A query of one partition has no parts, and each of them refuses to run.
+    /// process. Their number is from 1 to 1,000,000. There are no parts of a part, and none of a query of one partition: what
+    /// this returns then refuses to run.
     pub fn segments(self, parts: u32) -> impl Iterator<Item = Self> {
-        let parts = i32::try_from(parts).unwrap_or(MAX_SEGMENTS).clamp(1, MAX_SEGMENTS);
-        (0..parts).map(move |part| self.clone().with(|raw| raw.segment = Some((part, parts))))
+        let is_usable = self.raw.segment.is_none() && (1..=MAX_SEGMENTS).contains(&parts);
+        let parts = if is_usable { i32::try_from(parts).unwrap_or_default() } else { 0 };
+        (0..parts.max(1)).map(move |part| self.clone().with(|raw| raw.segment = Some((part, parts))))
     }
 
     /// The request for the next page, which only counts if `counts`.
@@ -338,9 +344,9 @@ impl<T: Record> Query<T> {
         if let Some(Partition(values)) = &raw.partition {
             if values.len() != raw.partition_names().len() {
                 let names = raw.partition_names().join(", ");
+                let (named, parts) = (values.len(), raw.partition_names().len());
                 return Err(invalid(format!(
-                    "the query names {} parts of the partition key, which is {names}",
-                    values.len()
+                    "the query names {named} of the {parts} parts of the partition key: {names}"
                 )));
             }
             for (name, value) in raw.partition() {
@@ -354,6 +360,9 @@ impl<T: Record> Query<T> {
             }
             _ if raw.partition.is_some() && raw.segment.is_some() => {
                 return refused("a query of one partition has no segments: scan the table in segments");
+            }
+            _ if raw.segment.is_some_and(|(_, parts)| parts == 0) => {
+                return refused("a scan has 1 to 1,000,000 segments, and a segment has none");
             }
             None => Vec::new(),
             Some(_) if raw.keys[SORT].is_none() => {

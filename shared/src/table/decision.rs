@@ -10,6 +10,8 @@ use std::convert::Infallible;
 /// | `T` | write this value, also if it is equal to the current one |
 /// | `Option<T>` | the same, or `None`: keep the item, and write nothing |
 /// | `Result<T, R>`, `Result<Option<T>, R>` | the same, or `Err`: refuse for this reason, and write nothing |
+///
+/// Where nothing says what `R` is, leave the `Ok` out, or write `Ok::<_, MyError>(..)`.
 #[diagnostic::on_unimplemented(
     message = "a decision cannot answer `{Self}`",
     label = "this is not the answer of a decision on `{T}`",

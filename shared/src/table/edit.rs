@@ -185,7 +185,7 @@ impl<T> Condition<T> {
             }
         }
         if all.len() > MAX_CONDITIONS {
-            return Self::invalid(format!("an edit has at most {MAX_CONDITIONS} conditions"));
+            return Self::invalid(format!("there are at most {MAX_CONDITIONS} conditions"));
         }
         Self::made(join(all))
     }

@@ -31,8 +31,8 @@ type Make = fn() -> Result<AttributeValue, Source>;
 
 /// An attribute of the record `T`, whose values are of the type `V`. [`Edit`]s and [`Condition`]s are made from fields.
 ///
-/// The derive macro gives a struct the constant `FIELDS`, with one field for each attribute, as visible as the field of
-/// the struct. Each field writes its values as serde writes them in the whole item: under its name, with its `with`,
+/// The derive macro gives a struct the constant `FIELDS`, with one field for each attribute that is no key, as visible as
+/// the field of the struct. Each field writes its values as serde writes them in the whole item: under its name, with its `with`,
 /// without what `skip_serializing_if` skips. A value that serde would not read back, or would read back as one that it writes
 /// otherwise, is refused, as by a create. So an edit stores nothing that its table cannot read. Two values that serde writes
 /// alike cannot be told apart, such as `Whole(1)` and `Decimal(1.0)` of an untagged enum: the first that fits is read.
@@ -330,8 +330,8 @@ impl<T, V, P: Presence> Field<T, V, P> {
         !self.is_none()
     }
 
-    /// Adds an amount to the number that is there, if the result keeps its [`Bounds`]: a range such as `0..=100` or
-    /// `0..` for the result of a whole amount, [`Bounds::Before`] for any, or `..` for none but those of the type. A result that
+    /// Adds an amount to the number that is there, if the result keeps its [`Bounds`]: a range such as `0..=100`,
+    /// `0..` or `..=100` for the result of a whole amount, [`Bounds::Before`] for any, or `..` for none but those of the type. A result that
     /// the type cannot hold is refused in any case, and so is a [value's end](crate::Record::EXPIRES_AT) after the year 9999.
     ///
     /// The literature calls an add within bounds *escrow* (O'Neil 1986) or a *bounded counter*. Sums are those of

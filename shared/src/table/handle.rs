@@ -9,6 +9,7 @@ use crate::driver::send::{Address, Sender};
 use crate::error::{Failure, FailureKind, Place, Source};
 use crate::fencing_token::FencingToken;
 use crate::store::Store;
+use fencepost_core::edit::brief;
 use fencepost_core::format::Unwritable;
 use fencepost_core::format::item::{Attributes, Diff};
 use fencepost_core::format::layout::{Layout, is};
@@ -195,13 +196,21 @@ impl<T: Record> Table<T> {
         Self::check_declares(attributes.keys())?;
         settle_all(T::EXPIRES_AT, &mut attributes).map_err(invalid)?;
         value.check_read_back(&attributes).map_err(|source| invalid(source.to_string()))?;
-        Self::check_key(|name| attributes.get(name) == key.get(name))?;
+        if let Some(name) = T::KEY_FIELDS.iter().find(|name| attributes.get(**name) != key.get(**name)) {
+            let [has, wanted] = [&attributes, key].map(|of| brief(of.get(*name)));
+            return Err(invalid(format!("the value has the {name} {has}, and the key of its item is {wanted}")));
+        }
         Ok(attributes)
     }
 
     pub(crate) fn diff(old: &T, new: &T) -> Result<Diff, Failure> {
         let mut diff = T::diff(old, new).map_err(|source| invalid(source.to_string()))?;
-        Self::check_key(|name| !diff.0.contains_key(name))?;
+        if let Some(name) = T::KEY_FIELDS.iter().find(|name| diff.0.contains_key(**name)) {
+            let changed = brief(diff.0[*name].as_ref());
+            return Err(invalid(format!(
+                "the new value has the {name} {changed}, and the key of an item never changes"
+            )));
+        }
         Self::check_declares(diff.0.keys())?;
         settle_all(T::EXPIRES_AT, diff.0.iter_mut().filter_map(|(name, value)| Some((name, value.as_mut()?))))
             .map_err(invalid)?;
@@ -211,16 +220,6 @@ impl<T: Record> Table<T> {
     fn check_declares<'a>(mut names: impl Iterator<Item = &'a String>) -> Result<(), Failure> {
         match names.find(|name| !is_declared::<T>(name)) {
             Some(name) => Err(invalid(undeclared(name))),
-            None => Ok(()),
-        }
-    }
-
-    /// Refuses a value that shows another key than that of its item.
-    fn check_key(is_kept: impl Fn(&str) -> bool) -> Result<(), Failure> {
-        match T::KEY_FIELDS.iter().find(|name| !is_kept(name)) {
-            Some(name) => Err(invalid(format!(
-                "the value has another {name} than the key that it is written to, and the key of an item never changes"
-            ))),
             None => Ok(()),
         }
     }

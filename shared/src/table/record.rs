@@ -136,12 +136,15 @@ pub trait Record: Serialize + DeserializeOwned {
     /// Every top-level attribute that a value may have. Changes leave other attributes of the item alone, and so does a
     /// delete. A create on the tombstone of the item removes them.
     const ATTRIBUTES: &'static [&'static str];
-    /// The keys that a value has as fields. Empty if the key is not part of the value. Reads fill them from the key. A write
+    /// The keys that a value has as fields, which [`Field`](crate::field::Field)s are not: no edit changes a key. Empty if the key is not part of the value. Reads fill them from the key. A write
     /// of a value with another key than the one it is written to is refused as
     /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord).
     const KEY_FIELDS: &'static [&'static str] = &[];
     /// The attribute that holds the expiry time of a value in epoch seconds, if values have one. TTL may remove the row
     /// after this time. It is then the TTL attribute instead of `_purgeAt`, and tombstones have it too.
+    ///
+    /// TTL removes rows late, often by hours. Until then, an ended value is there for every operation. So a program that must
+    /// not see it compares the time itself: with a [filter](crate::Query::filter), in its decision, or by a condition.
     ///
     /// Values should end at least 20 minutes after each write. If TTL removes the row earlier, a second copy of its
     /// create may still arrive and create it again.

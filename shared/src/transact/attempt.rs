@@ -59,7 +59,10 @@ impl Attempt {
         let adds = steps.iter().filter(|step| matches!(step.role, Role::Adds));
         let adds: Vec<_> = adds.map(|step| (step.row, step.has_anchor())).collect();
         let Some(anchors) = anchors_of(&writes, &adds, &self.attempts().rows()) else {
-            return Err(invalid("an add needs a step that leaves a write id, or an item that was read".to_owned()));
+            return Err(invalid(
+                "an edit of an item that was not read cannot be the only write: name the item by Reads::item"
+                    .to_owned(),
+            ));
         };
         steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(WriteStep::become_anchor);
         Ok(Sending { steps, transact: Some(transact), gives_way: false, contest: Contest::Race })

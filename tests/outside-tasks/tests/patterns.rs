@@ -4,7 +4,7 @@ use fencepost::{Error, Exists, Failure, Reads, Record, Store, Table, UpdateError
 use fencepost_test::Engine;
 use serde::{Deserialize, Serialize};
 
-#[derive(Debug, Serialize, Deserialize, Record)]
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
 #[record(key = "id")]
 struct Account {
     id: String, // the key
@@ -21,7 +21,11 @@ fn account(id: &str, balance: u64) -> Account {
 
 /// Creates or changes. A decision without a `Result` cannot refuse.
 async fn deposit(accounts: &Table<Account>, id: &str, amount: u64) -> Result<Upserted<Account>, Failure> {
-    Ok(accounts.upsert_with_retry(id, |now| account(id, now.map_or(0, |now| now.balance) + amount)).await?)
+    let next = |now: Option<&Account>| match now {
+        Some(now) => Account { balance: now.balance + amount, ..now.clone() },
+        None => account(id, amount),
+    };
+    Ok(accounts.upsert_with_retry(id, next).await?)
 }
 
 /// The one that is there, or else this one.
@@ -35,7 +39,7 @@ async fn get_or_create(accounts: &Table<Account>, id: &str) -> Result<Versioned<
 
 /// An update that shows the item before it. `None` if there is none.
 async fn empty(accounts: &Table<Account>, id: &str) -> Result<Option<u64>, Failure> {
-    match accounts.upsert_with_retry(id, |now| now.map(|_| account(id, 0))).await? {
+    match accounts.upsert_with_retry(id, |now| now.map(|now| Account { balance: 0, ..now.clone() })).await? {
         Upserted::Updated { old, .. } => Ok(Some(old.value.balance)),
         _ => Ok(None),
     }

@@ -3,7 +3,7 @@
 use crate::condition::AddedNumber;
 use crate::format::number::{Number, compare};
 use std::cmp::Ordering;
-use std::ops::{RangeFrom, RangeFull, RangeInclusive};
+use std::ops::{RangeFrom, RangeFull, RangeInclusive, RangeToInclusive};
 
 /// The largest whole number of 38 digits.
 const LARGEST: i128 = 10_i128.pow(38) - 1;
@@ -82,6 +82,12 @@ impl From<RangeInclusive<i64>> for Bounds {
 impl From<RangeFrom<i64>> for Bounds {
     fn from(range: RangeFrom<i64>) -> Self {
         Bounds::AtLeast(range.start)
+    }
+}
+
+impl From<RangeToInclusive<i64>> for Bounds {
+    fn from(range: RangeToInclusive<i64>) -> Self {
+        Bounds::Result(i64::MIN..=range.end)
     }
 }
 

@@ -338,6 +338,28 @@ impl RawEdit {
     }
 }
 
+/// The condition of a filter of items with these attributes, with its values in the form in which a table keeps them.
+///
+/// # Errors
+/// The reason why no item is asked for it.
+pub fn filter(condition: Condition, attributes: &[&str]) -> Result<Condition, String> {
+    let RawEdit { clauses, invalid, .. } = RawEdit::default().only_if(condition);
+    if let Some(reason) = invalid {
+        return Err(reason);
+    }
+    let leaves: Vec<_> = clauses.demands.iter().flat_map(Condition::leaves).collect();
+    let names = leaves.iter().filter_map(|(path, _)| path.first());
+    if let Some(name) = names.into_iter().find(|name| !attributes.contains(&name.as_str())) {
+        return Err(value::undeclared(name));
+    }
+    check_count(&leaves)?;
+    Ok(Condition::All(clauses.demands))
+}
+
+pub(super) fn check_count<T>(leaves: &[T]) -> Result<(), String> {
+    if leaves.len() > MAX_CONDITIONS { Err(format!("there are at most {MAX_CONDITIONS} conditions")) } else { Ok(()) }
+}
+
 /// Two paths of which one is the other, or leads to it. `DynamoDB` refuses an update of both.
 pub(super) fn overlap<'a>(paths: &[&'a [String]]) -> Option<[&'a [String]; 2]> {
     let pairs =

@@ -10,7 +10,7 @@ mod room;
 mod satisfies;
 
 pub use bounds::Bounds;
-pub use builder::{AttributePath, MAX_CONDITIONS, MAX_LEVELS, RawEdit};
+pub use builder::{AttributePath, MAX_CONDITIONS, MAX_LEVELS, RawEdit, filter};
 pub use compare::{brief, is_likely};
 pub use room::{Room, room};
 pub use satisfies::{Resolve, Unmet};

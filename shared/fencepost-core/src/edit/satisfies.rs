@@ -3,7 +3,7 @@
 //! Where it is not sure how `DynamoDB` compares two values, `DynamoDB` decides.
 
 use super::bounds::{before, narrowed, whole};
-use super::builder::{Bands, Choice, MAX_CONDITIONS, RawEdit, overlap};
+use super::builder::{Bands, Choice, RawEdit, check_count, overlap};
 use super::compare::{brief, is_equal, is_likely, is_met, words};
 use crate::condition::{Clauses, Condition};
 use crate::format::item::{Attributes, value_at};
@@ -76,9 +76,7 @@ impl Resolve for RawEdit {
         if written.is_empty() {
             return Err(invalid("the edit changes nothing".to_owned()));
         }
-        if leaves.len() > MAX_CONDITIONS {
-            return Err(invalid(format!("an edit has at most {MAX_CONDITIONS} conditions")));
-        }
+        check_count(&leaves).map_err(invalid)?;
         written.extend(alone.into_iter().map(std::slice::from_ref));
         if let Some([one, other]) = overlap(&written) {
             let [one, other] = [one, other].map(|path| path.join("."));
