@@ -90,7 +90,9 @@ async fn too_many_steps_and_those_that_do_not_fit_are_not_sent() {
     let rows: [(&str, usize, Steps); 5] = [
         ("101", 101, |attempt, notes| put_all(attempt, notes, 1)),
         ("two steps", 1, |attempt, notes| put_all(attempt, &[notes[0]; 2], 1)),
-        ("cannot be the only write", 2, |attempt, notes| notes.iter().try_for_each(|n| attempt.edit(*n, &NUMBER.add(1, 0..=9)))),
+        ("cannot be the only write", 2, |attempt, notes| {
+            notes.iter().try_for_each(|n| attempt.edit(*n, &NUMBER.add(1, 0..=9)))
+        }),
         ("not read", 1, |attempt, notes| attempt.check(notes[0])),
         ("not there", 1, |attempt, notes| attempt.update_at(notes[0], &Note { text: String::new() }).map(drop)),
     ];

@@ -78,14 +78,16 @@ async fn a_row_that_cannot_be_read_is_named_and_is_not_taken_for_the_end() {
 }
 
 #[tokio::test]
-async fn a_stream_of_items_ends_after_its_first_error() {
+async fn a_stream_of_items_goes_on_after_a_row_that_cannot_be_used_and_ends_after_another_error() {
     let engine = engine();
     let table = table(&engine);
     fill(&table, "attic", 1..=3).await;
     damage(&engine, 2);
     let items = table.query("attic").limit(1).items();
     let places: Vec<_> = items.take(5).map(|item| item.map(|item| place(&item).1).ok()).collect().await;
-    assert_eq!(places, [Some(1), None]);
+    assert_eq!(places, [Some(1), None, Some(3)]);
+    let refused = table.query("attic").after(Some("of nobody")).items();
+    assert_eq!(refused.take(5).map(|item| item.is_ok()).collect::<Vec<_>>().await, [false]);
 }
 
 /// Makes a message of the attic unreadable.

@@ -120,6 +120,8 @@ async fn a_filter_shows_what_meets_it_and_a_projection_reads_only_its_attributes
     let of = |all: &[(&str, i64)]| all.iter().map(|(room, number)| ((*room).to_owned(), *number)).collect();
     assert_eq!(found(places(table.scan().filter(low.clone())).await), of(&[("a", 5), ("b", 1)]));
     assert_eq!(found(places(table.query("a").filter(low.clone())).await), of(&[("a", 5)]));
+    let one = Condition::any([low.clone().and(fields.author.is("ann".to_owned()))]);
+    assert_eq!(found(places(table.scan().filter(one)).await), of(&[("a", 5)]), "a join of one needs no parentheses");
     engine.take_log();
     let heads: Vec<_> = table.query("a").filter(low).project::<Headline>().items().try_collect().await.expect("items");
     let asked = engine.take_log().remove(0).body;

@@ -70,8 +70,8 @@ impl<T: Record> Query<T> {
         Pages { query: self, position: Position::Start }
     }
 
-    /// The items as a stream, which reads page by page as it is asked. It ends after the last item, and after the first
-    /// error.
+    /// The items as a stream, which reads page by page as it is asked. A row that cannot be used is an error with its key
+    /// ([`FailureKind::CorruptItem`]), after which the stream goes on with the next row. After any other error it ends.
     ///
     /// ```
     /// # use fencepost::{Error, InvalidCursor, Record, Table};
@@ -140,6 +140,19 @@ impl<T: Record> Pages<T> {
     /// [`Error::Refused`]: begin again without a cursor. [`Error::Failed`]: see [`Failure`]. A row that cannot be read
     /// is [`FailureKind::CorruptItem`] with its key: repair it. The next call asks again.
     pub async fn next_page(&mut self) -> Result<Option<Page<T>>, Error<InvalidCursor>> {
+        let begin = self.position.clone();
+        let Some((rows, next)) = self.next_rows().await? else { return Ok(None) };
+        match rows.into_iter().collect() {
+            Ok(items) => Ok(Some(Page { items, next })),
+            Err(failure) => {
+                self.position = begin;
+                Err(Error::Failed(failure))
+            }
+        }
+    }
+
+    /// The rows of the next page, and where the one after it begins.
+    async fn next_rows(&mut self) -> Result<Option<NextRows<T>>, Error<InvalidCursor>> {
         if matches!(self.position, Position::End) {
             return Ok(None);
         }
@@ -165,24 +178,27 @@ impl<T: Record> Pages<T> {
             None => None,
         };
         self.position = request.after.map_or(Position::End, Position::After);
-        Ok(Some(Page { items, next }))
+        Ok(Some((items, next)))
     }
 }
 
+/// What each row of a page is, and where the next page begins.
+type NextRows<T> = (Vec<Result<Listed<T>, Failure>>, Option<Cursor>);
+
 /// The items of a [`Query`] as a [`Stream`]. [`Query::items`] makes it.
 pub struct Items<T> {
-    /// The items of the last page that are still to come.
-    page: vec::IntoIter<Listed<T>>,
+    /// The rows of the last page that are still to come.
+    page: vec::IntoIter<Result<Listed<T>, Failure>>,
     /// The page now being read. `None` after the last one.
     next: Option<Reading<T>>,
 }
 
-type Reading<T> = Pin<Box<dyn Future<Output = (Pages<T>, Result<Option<Page<T>>, Error<InvalidCursor>>)> + Send>>;
+type Reading<T> = Pin<Box<dyn Future<Output = (Pages<T>, Result<Option<NextRows<T>>, Error<InvalidCursor>>)> + Send>>;
 
 fn reading<T: Record + Send + 'static>(mut pages: Pages<T>) -> Reading<T> {
     Box::pin(async move {
-        let page = pages.next_page().await;
-        (pages, page)
+        let rows = pages.next_rows().await;
+        (pages, rows)
     })
 }
 
@@ -192,13 +208,13 @@ impl<T: Record + Send + 'static> Stream for Items<T> {
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
         loop {
             if let Some(item) = self.page.next() {
-                return Poll::Ready(Some(Ok(item)));
+                return Poll::Ready(Some(item.map_err(Error::Failed)));
             }
             let Some(next) = &mut self.next else { return Poll::Ready(None) };
-            let (pages, page) = ready!(next.as_mut().poll(context));
+            let (pages, rows) = ready!(next.as_mut().poll(context));
             self.next = None;
-            match page {
-                Ok(Some(page)) => (self.page, self.next) = (page.items.into_iter(), Some(reading(pages))),
+            match rows {
+                Ok(Some((rows, _))) => (self.page, self.next) = (rows.into_iter(), Some(reading(pages))),
                 Ok(None) => {}
                 Err(error) => return Poll::Ready(Some(Err(error))),
             }
@@ -258,7 +274,11 @@ impl<T: Record> Query<T> {
     }
 
     /// Takes items until the limit is reached. Returns the key after which the next page begins, if there is more.
-    fn take(&self, (rows, last): ReadRows, items: &mut Vec<Listed<T>>) -> Result<Option<Attributes>, Failure> {
+    fn take(
+        &self,
+        (rows, last): ReadRows,
+        items: &mut Vec<Result<Listed<T>, Failure>>,
+    ) -> Result<Option<Attributes>, Failure> {
         let limit = self.raw.limit.map_or(usize::MAX, usize::from);
         let mut rows = rows.into_iter();
         let mut position = None;
@@ -269,7 +289,7 @@ impl<T: Record> Query<T> {
             if items.len() + 1 == limit {
                 position = Some(self.position_of(&row)?);
             }
-            items.extend(self.item(row)?);
+            items.extend(self.item(row).map_err(|failure| failure.at(|| self.place("next_page"))).transpose());
         }
         // An unreadable row counts as an item here. The next page reports it.
         if rows.any(|row| !matches!(self.item(row), Ok(None))) {

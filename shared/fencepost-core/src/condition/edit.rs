@@ -276,6 +276,10 @@ impl Expression {
         let (path, demanded) = match condition {
             Condition::At(path, demanded) => (self.path(path), demanded),
             Condition::Not(condition) => return format!("(NOT {})", self.condition(condition, values)),
+            // DynamoDB refuses parentheses in parentheses.
+            Condition::All(parts) | Condition::Any(parts) if parts.len() == 1 => {
+                return self.condition(&parts[0], values);
+            }
             Condition::All(parts) | Condition::Any(parts) => {
                 let parts: Vec<_> = parts.iter().map(|part| self.condition(part, values)).collect();
                 let word = if matches!(condition, Condition::All(_)) { " AND " } else { " OR " };
