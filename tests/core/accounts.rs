@@ -4,7 +4,6 @@ use crate::harness::engine::{Engine, number};
 use fencepost::{Call, Deadline, Record, Rng, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -14,9 +13,8 @@ pub struct Account {
     pub balance: i64,
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "it is a decision")]
-pub fn add_one(account: &Account) -> Result<Option<Account>, Infallible> {
-    Ok(Some(Account { balance: account.balance + 1 }))
+pub fn add_one(account: &Account) -> Account {
+    Account { balance: account.balance + 1 }
 }
 
 pub const TABLE: &str = "Accounts";

@@ -5,7 +5,6 @@ use crowds::crowd::{Load, Outcome, Stores, Way as By, play};
 use fencepost::{Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use std::cell::Cell;
-use std::convert::Infallible;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
@@ -156,7 +155,7 @@ async fn a_table_that_other_programs_write_has_no_lines() {
         if comes.swap(false, Relaxed) {
             rival(&engine, "a-1");
         }
-        Ok::<_, Infallible>(Some(Shared { balance: account.balance + 1 }))
+        Shared { balance: account.balance + 1 }
     };
     accounts.update_with_retry("a-1", decide).await.expect("an account");
     assert_eq!(engine.take_counts(), (1, 2));

@@ -12,7 +12,6 @@ use fencepost::{
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
-use std::convert::Infallible;
 
 const TABLE: &str = "Notes";
 
@@ -85,7 +84,7 @@ async fn what_a_table_cannot_keep_is_refused_by_its_path_by_every_change_before_
     let undeclared = Raw { attributes: Attributes::from([("test".to_owned(), number("1"))]) };
     for (wrong, reason) in [(raw(value.clone()), reason), (undeclared, "test is not among the attributes")] {
         let created = not_created(&wrong).await;
-        let updated = failed(table.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(wrong.clone()))).await);
+        let updated = failed(table.update_with_retry("n-1", |_| wrong.clone()).await);
         for said in [&created, reason_of(&updated)] {
             assert!(said.contains(reason), "{said}");
         }
@@ -135,7 +134,7 @@ async fn a_value_that_would_not_be_read_back_is_refused_by_name_before_anything_
     let lost = "it would not be read back: missing field `count`";
     for (count, ratio, reason) in [(0, 0.0, lost), (1, 0.5, "ratio would be read back as another value")] {
         let value = Lossy { count, ratio };
-        let updated = lossy.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(value.clone()))).await;
+        let updated = lossy.update_with_retry("n-1", |_| value.clone()).await;
         for said in [&not_created(&value).await, reason_of(&failed(updated))] {
             assert_eq!(said, reason);
         }
@@ -172,7 +171,7 @@ async fn an_attribute_that_another_program_stored_as_a_set_stays_a_set() {
         let decide = |current: &Tagged| {
             let mut next = current.clone();
             change(&mut next);
-            Ok::<_, Infallible>(Some(next))
+            next
         };
         table.update_with_retry("n-1", decide).await
     };
@@ -280,7 +279,7 @@ async fn an_end_at_which_ttl_does_not_look_is_refused_before_anything_is_sent() 
     engine.take_log();
     let wrong = Ending { ends: json!("1900000000") };
     let reason = not_created(&wrong).await;
-    let updated = failed(table.update_with_retry("n-1", |_| Ok::<_, Infallible>(Some(wrong.clone()))).await);
+    let updated = failed(table.update_with_retry("n-1", |_| wrong.clone()).await);
     let edited = failed(table.edit("n-1", &Ending::FIELDS.ends.set(wrong.ends.clone())).await);
     for reason in [&reason, reason_of(&updated), reason_of(&edited)] {
         assert!(reason.starts_with("ends: ") && reason.contains("epoch seconds"), "{reason}");

@@ -15,7 +15,6 @@ use judges::register::{self, Op, SeenOf, Shown};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
@@ -135,7 +134,7 @@ impl Client {
         let append = |now: &Entries| {
             let append = Some(Append { makes: None });
             note(lists, list, Touched { read: now.entries.clone(), at: None, append });
-            Ok::<_, Infallible>(Some(now.plus(number)))
+            now.plus(number)
         };
         match self.table.in_call(call).update_with_retry(self.id(list), append).await {
             Ok(written) => {
@@ -227,7 +226,7 @@ impl Client {
         }
         let without = |now: &Entries| {
             let kept = now.entries.iter().copied().filter(|entry| *entry != number);
-            Ok::<_, Infallible>(Some(Entries { entries: kept.collect() }))
+            Entries { entries: kept.collect() }
         };
         let long = Call::new(Deadline::within(Duration::from_mins(3)));
         let taken = self.table.in_call(&long).update_with_retry(self.id(one), without).await;

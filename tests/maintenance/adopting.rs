@@ -10,7 +10,6 @@ use fencepost::maintenance::{Found, Task};
 use fencepost::{Names, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use std::convert::Infallible;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -29,7 +28,7 @@ async fn adopt(engine: &Engine) -> Found {
 }
 
 async fn add_one(table: &Table<Account>, id: &str) -> u64 {
-    let decide = |account: &Account| Ok::<_, Infallible>(Some(Account { balance: account.balance + 1 }));
+    let decide = |account: &Account| Account { balance: account.balance + 1 };
     table.update_with_retry(id, decide).await.expect("a change").value.balance
 }
 

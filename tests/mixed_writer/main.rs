@@ -22,7 +22,6 @@ use fencepost::{Failure, FailureKind, Key, Names, Record, Settings, Source, Stor
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{Read, stdin};
@@ -98,7 +97,7 @@ fn unexpected(error: impl fmt::Debug) -> Failure {
 }
 
 async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    let one_more = |item: &Item| Ok::<_, Infallible>(Some(item.and(1)));
+    let one_more = |item: &Item| item.and(1);
     match items.update_with_retry(&key(id), one_more).await {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) => Err(failure),

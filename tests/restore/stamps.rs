@@ -9,7 +9,6 @@ use fencepost::{Error, Exists, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 
 const TABLE: &str = "Notes";
 const KEY: &str = "noteId";
@@ -93,7 +92,7 @@ async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong
         });
         Store::new(&client).table::<Note>(TABLE)
     };
-    let put = |_: &Note| Ok::<_, Infallible>(Some(note("new")));
+    let put = |_: &Note| note("new");
     let updated = restamped_after_its_first_write("n-1").update_with_retry("n-1", put).await;
     assert!(matches!(&updated, Err(UpdateError::Failed(failure)) if failure.is_outcome_unknown()), "{updated:?}");
     let created = restamped_after_its_first_write("n-2").create("n-2", &note("mine")).await;

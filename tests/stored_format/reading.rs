@@ -12,7 +12,6 @@ use aws_sdk_dynamodb::Client;
 use fencepost::{Failure, FailureKind, UpdateError};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::sync::Mutex;
 
 /// The recorded rows, and today's build on them.
@@ -194,7 +193,7 @@ async fn leases(morning: &mut Morning) {
         morning.is_as_it_was("Children", &id);
     }
     let token = token_of(&morning.rows, "held");
-    let next = |task: &Task| Ok::<_, Infallible>(Some(Task { step: task.step + 1 }));
+    let next = |task: &Task| Task { step: task.step + 1 };
     for id in ["guarded", "done"] {
         let key = id;
         let late = morning.scene.tasks(token - 1).update_with_retry(key, next).await;
@@ -227,7 +226,7 @@ async fn leases(morning: &mut Morning) {
 
 async fn parcels(morning: &mut Morning) {
     let parcels = morning.scene.parcels();
-    let heavier = |parcel: &Parcel| Ok::<_, Infallible>(Some(Parcel { weight: parcel.weight + 1 }));
+    let heavier = |parcel: &Parcel| Parcel { weight: parcel.weight + 1 };
     assert_eq!(parcels.update_with_retry("adopted", heavier).await.expect("a parcel").value.weight, 3);
     morning.changed_once("Parcels", "adopted");
     morning.is_as_it_was("Parcels", "deleted");

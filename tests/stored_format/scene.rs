@@ -15,7 +15,6 @@ use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 
@@ -255,7 +254,7 @@ async fn play_parcels(scene: &Scene) {
     let parcels = scene.parcels();
     let foreign = json!({"parcelId": {"S": "adopted"}, "_version": {"N": "3"}, "weight": {"N": "1"}});
     scene.engine.raw("PutItem", &json!({"TableName": "Parcels", "Item": foreign}));
-    let heavier = |parcel: &Parcel| Ok::<_, Infallible>(Some(Parcel { weight: parcel.weight + 1 }));
+    let heavier = |parcel: &Parcel| Parcel { weight: parcel.weight + 1 };
     parcels.update_with_retry("adopted", heavier).await.expect("a parcel");
     parcels.create("deleted", &Parcel { weight: 1 }).await.expect("a free key");
     parcels.delete("deleted").await.expect("a parcel");

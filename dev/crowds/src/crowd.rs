@@ -10,7 +10,6 @@ use aws_sdk_dynamodb::Client;
 use fencepost::Table;
 use fencepost_test::{Capacity, Units};
 use std::cell::RefCell;
-use std::convert::Infallible;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
@@ -242,7 +241,7 @@ impl<const R: u64> Caller<R> {
     async fn change(&mut self) -> bool {
         match self.way {
             Way::Update | Way::Remembering => {
-                let decide = |hot: &Hot<R>| Ok::<_, Infallible>(Some(hot.next()));
+                let decide = |hot: &Hot<R>| hot.next();
                 self.table.in_call(&call()).update_with_retry("one", decide).await.is_ok()
             }
             Way::Add => self.table.in_call(&call()).edit("one", &Hot::count().add(1, ..)).await.is_ok(),

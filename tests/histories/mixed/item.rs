@@ -10,7 +10,6 @@ use fencepost::{
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown, Value as _};
 use serde_json::Value;
-use std::convert::Infallible;
 use std::sync::Mutex;
 use tokio::time::Instant;
 
@@ -72,7 +71,7 @@ impl<const OTHERS: u8> Calling<'_, OTHERS> {
             let from: Counts = now.clone().into();
             let to = from.changed(number);
             asked.lock().expect("no panic").decided.push((from, to.clone()));
-            Ok::<_, Infallible>(Some(to.into()))
+            Tally::<OTHERS>::from(to)
         };
         if what.ends_with("at version") {
             let known = match self.known {

@@ -3,10 +3,8 @@
 
 #[cfg(test)]
 mod tests {
-    use fencepost::lease::LeaseTerms;
-    use fencepost::{Record, Store, Table, Timestamp};
+    use fencepost::Record;
     use serde::{Deserialize, Serialize};
-    use std::time::Duration;
 
     #[derive(Debug, PartialEq, Deserialize)]
     #[serde(untagged)]
@@ -26,12 +24,6 @@ mod tests {
         assert_eq!(tracing::level_filters::STATIC_MAX_LEVEL, tracing::level_filters::LevelFilter::TRACE);
     }
 
-    #[derive(Clone, Serialize, Deserialize, Record)]
-    #[record(key = "accountId")]
-    struct Account {
-        balance: u64,
-    }
-
     #[derive(Serialize, Deserialize, Record)]
     #[record(key = "noteId")]
     struct Note {
@@ -48,25 +40,5 @@ mod tests {
             assert_eq!(more["M"][name]["N"], number, "{name}");
         }
         assert_eq!(more["M"]["deep"]["L"][0]["M"]["n"]["N"], "-2.25");
-    }
-
-    /// Each operation's error becomes the caller's by a question mark alone. It is compiled, not run.
-    #[allow(dead_code)]
-    async fn every_operation(store: &Store, accounts: &Table<Account>) -> Result<(), Box<dyn std::error::Error>> {
-        let key = "a";
-        let raise = |account: &Account| Ok::<_, String>(Some(Account { balance: account.balance + 1 }));
-        let at = accounts.create(key, &Account { balance: 1 }).await?.at;
-        accounts.get(key).await?;
-        accounts.update_with_retry(key, raise).await?;
-        accounts.update_at_version(key, at, raise).await?;
-        accounts.edit(key, &Account::FIELDS.balance.add(1, 0..=10)).await?;
-        accounts.delete_at_version(key, at).await?;
-        let leases = store.leases("leases");
-        let mut lease = leases.acquire("k", "me", LeaseTerms::new(Duration::from_secs(10))?).await?;
-        leases.renew(&mut lease, LeaseTerms::default()).await?;
-        leases.release(lease).await?;
-        leases.while_held("k", "me", LeaseTerms::default(), |_| async {}).await?;
-        let _: Timestamp = "2026-03-07T10:00:00.000Z".parse()?;
-        Ok(())
     }
 }
