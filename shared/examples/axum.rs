@@ -127,7 +127,3 @@ async fn main() -> Result<(), Source> {
     // No connection is accepted any more, and requests that are being answered get their answers.
     Ok(axum::serve(listener, router(visits)).with_graceful_shutdown(asked_to_stop).await?)
 }
-
-#[cfg(test)]
-#[path = "axum/tests.rs"]
-mod tests;
