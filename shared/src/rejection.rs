@@ -125,8 +125,7 @@ fn remedy(code: &str) -> &'static str {
         }
         "UnrecognizedClientException" => "; correct the credentials",
         "ValidationException" => {
-            "; correct what it names, and if that is a key or an index, Store::check_table says in what the table differs from \
-             a TableSchema, which has the types of keys by with_key_type, and is TableSchema::leases() for leases"
+            "; correct what it names (if that is a key or an index, Store::check_table says what the table lacks)"
         }
         _ => "",
     }
