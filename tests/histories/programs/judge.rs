@@ -241,10 +241,13 @@ impl Ended {
         let has = |text: &str| note.op.rows().iter().any(|row| KINDS[row.kind].table() == text);
         match &note.told.outcome {
             Outcome::Unknown(why) => {
-                // Nothing excludes a copy of a refused create where rows vanish, so no other change may follow it. In an open
-                // table, a row that is gone has taken its memory of a refused attempt with it.
+                // Nothing excludes a copy of a refused create where rows vanish, so no other change may follow it, and not even a
+                // mistake of the next decision is sure to leave nothing. In an open table, a row that is gone has taken its
+                // memory of a refused attempt with it.
                 let vanishes = |row: Row| Facts::of(row.kind).vanish(row.kind);
-                let has_no_burn = why.contains("an earlier attempt may still be applied")
+                let has_no_burn = ["an earlier attempt may still be applied", "InvalidTransaction"]
+                    .iter()
+                    .any(|reason| why.contains(reason))
                     && note.decisions.iter().any(|one| {
                         let saw_none = |row: &Row| one.looks.iter().any(|look| look.row == *row && look.item.is_none());
                         let creates = |(row, does): &(Row, Does)| matches!(does, Does::Write(_)) && saw_none(row);
