@@ -415,12 +415,6 @@ impl From<InvalidValue> for Failure {
     }
 }
 
-impl<R> From<InvalidValue> for Error<R> {
-    fn from(invalid: InvalidValue) -> Self {
-        Error::Failed(invalid.into())
-    }
-}
-
 impl<R> From<InvalidValue> for IdempotencyError<R> {
     fn from(invalid: InvalidValue) -> Self {
         IdempotencyError::Failed(invalid.into())

@@ -1,10 +1,10 @@
 //! Lists, filters, counts and scans.
 
-use fencepost::{Failure, Index, Record, Sort, Store, Table};
+use fencepost::{Failure, Index, Record, Sort, Store, Table, TableSchema};
 use fencepost_test::Engine;
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 
 #[derive(Debug, Serialize, Deserialize, Record)]
 #[record(key = "sensor", sort = "at")]
@@ -63,23 +63,13 @@ async fn notes(readings: &Table<Reading>, at: &[i64]) -> Result<Vec<Result<Optio
 
 #[tokio::test]
 async fn each_read_shows_what_it_is_asked_for() {
+    let schema = TableSchema::of::<Reading>().with_index(BySite);
+    let schema = ["at", "floor"].iter().fold(schema, |schema, key| schema.with_key_type(key, "N".into()));
+    let template: Value = serde_json::from_str(&schema.to_cloudformation("Readings")).expect("JSON");
+    let mut table = template["Resources"]["ReadingsTable"]["Properties"].clone();
+    table.as_object_mut().expect("properties").remove("TimeToLiveSpecification"); // a request of its own
     let engine = Engine::embedded(&[]);
-    let part = |name, role| json!({"AttributeName": name, "KeyType": role});
-    let kind = |name, kind| json!({"AttributeName": name, "AttributeType": kind});
-    engine.raw(
-        "CreateTable",
-        &json!({
-            "TableName": "Readings",
-            "BillingMode": "PAY_PER_REQUEST",
-            "KeySchema": [part("sensor", "HASH"), part("at", "RANGE")],
-            "AttributeDefinitions": [kind("sensor", "S"), kind("at", "N"), kind("site", "S"), kind("floor", "N")],
-            "GlobalSecondaryIndexes": [{
-                "IndexName": "bySite",
-                "KeySchema": [part("site", "HASH"), part("floor", "HASH"), part("at", "RANGE")],
-                "Projection": {"ProjectionType": "ALL"},
-            }],
-        }),
-    );
+    engine.raw("CreateTable", &table);
     let readings: Table<Reading> = Store::new(&engine.client()).table("Readings");
     for at in 1..=4 {
         let reading = Reading { site: "berlin".into(), floor: at % 2, degrees: 28 + at, note: format!("no. {at}") };
