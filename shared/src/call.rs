@@ -34,11 +34,18 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub(crate) fn count(&mut self, cost: Cost) {
-        self.changes += cost.changes;
-        self.attempts += cost.attempts;
-        self.conflicts += cost.conflicts;
-        self.lost_answers += cost.lost_answers;
+    pub(crate) fn count(&mut self, Cost { changes, attempts, conflicts, lost_answers, .. }: Cost) {
+        self.add(Tally { changes, attempts, conflicts, lost_answers, ..Tally::default() });
+    }
+
+    /// Adds the cost of an operation that has ended.
+    pub(crate) fn add(&mut self, other: Tally) {
+        self.changes += other.changes;
+        self.attempts += other.attempts;
+        self.conflicts += other.conflicts;
+        self.lost_answers += other.lost_answers;
+        self.throttled += other.throttled;
+        self.throttling_limit = other.throttling_limit.or(self.throttling_limit);
     }
 
     pub(crate) fn count_not_now(&mut self, source: &Source) {
@@ -62,13 +69,13 @@ impl Call {
         self.deadline
     }
 
-    /// The cost so far.
+    /// The cost of the operations that have ended.
     #[must_use]
     pub fn tally(&self) -> Tally {
         *self.counts()
     }
 
-    /// The tally, to which the cost of a part of an operation is added.
+    /// The tally, to which the cost of each operation is added when it ends.
     pub(crate) fn counts(&self) -> MutexGuard<'_, Tally> {
         self.tally.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -76,7 +76,7 @@ struct Flight<'s> {
 impl<'a> Driver<'a> {
     pub(crate) fn new(sender: &'a Sender, call: &'a Call, requests: Requests, place: impl FnOnce() -> Place) -> Self {
         let (sources, shown, reasons) = Default::default();
-        Driver { sender, call, sources, shown, reasons, page: None, requests, watch: Watch::begin(sender, place) }
+        Driver { sender, call, sources, shown, reasons, page: None, requests, watch: Watch::begin(sender, call, place) }
     }
 
     pub(crate) fn now(&self) -> Now {
@@ -214,10 +214,7 @@ impl<'a> Driver<'a> {
         let mut answer = Answer::of(outcome, is_answered);
         if let Some(source) = source {
             match outcome {
-                Outcome::NotApplied { .. } => {
-                    self.watch.count_not_now(&source);
-                    self.call.counts().count_not_now(&source);
-                }
+                Outcome::NotApplied { .. } => self.watch.tally.count_not_now(&source),
                 Outcome::Unknown => debug!(reason = %source, "answer lost"),
                 Outcome::Broken => debug!(reason = %source, "connection broken"),
                 _ => {}
@@ -313,9 +310,7 @@ impl<'a> Driver<'a> {
     }
 
     pub(super) fn count(&mut self, change: &mut Change) {
-        let cost = change.take_cost();
-        self.watch.count(cost);
-        self.call.counts().count(cost);
+        self.watch.tally.count(change.take_cost());
     }
 
     /// The failure that is told for this fault.

@@ -1,10 +1,9 @@
 //! [`Watch`]: one operation as it is seen from outside, by its span and by the observer of its store.
 
 use super::send::Sender;
-use crate::call::Tally;
-use crate::error::{Place, Source};
+use crate::call::{Call, Tally};
+use crate::error::Place;
 use crate::observe::{Ending, Observed};
-use fencepost_core::Cost;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 use tracing::field::Empty;
@@ -17,15 +16,16 @@ pub(super) struct Watch<'a> {
     /// `None` if nobody watches, and after the end.
     place: Option<Place>,
     sender: &'a Sender,
+    call: &'a Call,
     /// The span of the operation, at the level `DEBUG`.
     pub span: Span,
     began: Duration,
     pub requests: u32,
-    tally: Tally,
+    pub tally: Tally,
 }
 
 impl<'a> Watch<'a> {
-    pub fn begin(sender: &'a Sender, place: impl FnOnce() -> Place) -> Self {
+    pub fn begin(sender: &'a Sender, call: &'a Call, place: impl FnOnce() -> Place) -> Self {
         let span = debug_span!(
             target: TARGET, "operation", operation = Empty, table = Empty, key = Empty, requests = Empty, attempts = Empty, outcome = Empty
         );
@@ -39,20 +39,14 @@ impl<'a> Watch<'a> {
                 span.record("key", item.key_in_words());
             }
         }
-        Watch { place, sender, span, began: sender.elapsed(), requests: 0, tally: Tally::default() }
+        Watch { place, sender, call, span, began: sender.elapsed(), requests: 0, tally: Tally::default() }
     }
 
-    pub fn count(&mut self, cost: Cost) {
-        self.tally.count(cost);
-    }
-
-    pub fn count_not_now(&mut self, source: &Source) {
-        self.tally.count_not_now(source);
-    }
-
+    /// Ends it, once. Its cost counts in its call.
     pub fn end(&mut self, ending: Ending<'_>) {
+        let (requests, tally) = (self.requests, std::mem::take(&mut self.tally));
+        self.call.counts().add(tally);
         let Some(place) = self.place.take() else { return };
-        let Watch { requests, tally, .. } = *self;
         self.span.record("requests", requests);
         self.span.record("attempts", tally.attempts);
         self.span.record("outcome", tracing::field::display(ending));
