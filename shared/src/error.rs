@@ -214,6 +214,11 @@ impl Place {
         Place { operation, items: items.into_iter().map(item).collect() }
     }
 
+    /// The operation on this table, or on no usable key of it.
+    pub(crate) fn of_table(operation: &'static str, table: &str) -> Self {
+        Place { operation, items: vec![PlacedItem { table: table.to_owned(), key: Attributes::new() }] }
+    }
+
     /// The table of all its items, if they are in one.
     #[must_use]
     pub fn table(&self) -> Option<&str> {

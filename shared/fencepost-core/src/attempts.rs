@@ -100,8 +100,8 @@ impl Attempts {
         writes.filter(|(of, sent, _)| *of == row && is_here(sent)).map(|(_, sent, _)| sent.id).collect()
     }
 
-    /// For each open attempt without a shown row to judge it by, one of its rows, in their order. A service may name only one of the
-    /// steps with a failed condition. So a refusal by other rows does not tell.
+    /// For each open attempt without a shown row to judge it by, one of its rows, in their order. A service may name only
+    /// one of the steps with a failed condition. So a refusal by other rows does not tell.
     pub fn unseen(&self, is_shown: impl Fn(usize) -> bool) -> Vec<usize> {
         let rows = self.open.iter().map(OpenAttempt::rows_that_tell);
         let unseen = rows.filter(|rows| !rows.iter().any(|row| is_shown(*row)));

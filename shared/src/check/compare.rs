@@ -12,7 +12,6 @@ use aws_sdk_dynamodb::types::{
     self, IndexStatus, KeySchemaElement, KeyType, MultiRegionConsistency, ProjectionType, TableDescription,
     TableStatus, TimeToLiveDescription, TimeToLiveStatus,
 };
-use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Regions;
 use std::fmt;
 use std::sync::PoisonError;
@@ -61,8 +60,7 @@ impl Store {
     /// See [`Store::check`].
     pub async fn check_table(&self, table: &str, schema: &TableSchema) -> Result<(), Error<SchemaMismatch>> {
         let (sender, call, found) = (self.sender(), &self.call(), Found::default());
-        let (name, none) = (table.to_owned(), Attributes::new());
-        let checked = || Place::of("check", [(&name, &none)]);
+        let checked = || Place::of_table("check", table);
         let read = read_page(sender, call, checked, &|leave| Box::pin(sender.describe(table, &found, leave))).await;
         let place = format!("{table} in the region {}", sender.region().unwrap_or("of the client"));
         let sentences = match answer(read, found, (&place, "DescribeTable"))? {

@@ -1,6 +1,7 @@
 //! [`TableSchema`]: what a table must have for the program that uses it.
 
 use crate::idempotency::IdempotencyRecord;
+use crate::listing::index::{SORT, keys_of_index};
 use crate::listing::{Index, Projection};
 use crate::table::{Record, Table};
 use aws_sdk_dynamodb::types::ScalarAttributeType;
@@ -119,10 +120,9 @@ impl TableSchema {
     /// Adds an index that the program queries. An index that projects more passes too.
     #[must_use]
     pub fn with_index<I: Index>(mut self, _: I) -> Self {
-        let partition = [I::PARTITION_KEY].into_iter().chain(I::MORE_PARTITION_KEYS.iter().copied());
-        let sort = I::SORT_KEY.into_iter().chain(I::MORE_SORT_KEYS.iter().copied());
-        let keys = partition.chain(sort).map(str::to_owned).collect();
-        let (name, partitions, is_local) = (I::NAME, 1 + I::MORE_PARTITION_KEYS.len(), I::IS_LOCAL);
+        let all = keys_of_index::<I>();
+        let keys = all.into_iter().flatten().map(str::to_owned).collect();
+        let (name, partitions, is_local) = (I::NAME, all[..SORT].iter().flatten().count(), I::IS_LOCAL);
         self.indexes.push(IndexSchema { name, keys, partitions, is_local, projection: I::PROJECTION });
         self
     }

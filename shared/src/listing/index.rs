@@ -107,16 +107,16 @@ pub enum Projection {
 /// The names of the attributes of a partition key, and from [`SORT`] on those of a sort key.
 ///
 /// Source: <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/GSI.DesignPattern.MultiAttributeKeys.html>
-pub(super) type Keys = [Option<&'static str>; 8];
+pub(crate) type Keys = [Option<&'static str>; 8];
 
 /// Where the sort key begins.
-pub(super) const SORT: usize = 4;
+pub(crate) const SORT: usize = 4;
 
 pub(super) const fn keys_of<T: Record>() -> Keys {
     keys(T::PARTITION_KEY, &[], T::SORT_KEY, &[])
 }
 
-pub(super) const fn keys_of_index<I: Index>() -> Keys {
+pub(crate) const fn keys_of_index<I: Index>() -> Keys {
     keys(I::PARTITION_KEY, I::MORE_PARTITION_KEYS, I::SORT_KEY, I::MORE_SORT_KEYS)
 }
 

@@ -4,7 +4,7 @@
 //! where the next page begins.
 
 pub(crate) mod cursor;
-mod index;
+pub(crate) mod index;
 pub(crate) mod pages;
 mod query;
 

@@ -415,7 +415,7 @@ impl<T: Record> Query<T> {
     /// The attributes of a row's key beside the partition key of the query, each once.
     pub(super) fn key_names(&self) -> Vec<&'static str> {
         let raw = &self.raw;
-        let is_named = |name: &str| raw.partition.is_some() && raw.partition_names().contains(&name);
+        let is_named = |name: &str| raw.partition.is_some() && raw.keys[..SORT].contains(&Some(name));
         let mut names = Vec::with_capacity(4);
         let all = raw.sort_names().into_iter().map(Some).chain([Some(T::PARTITION_KEY), T::SORT_KEY]);
         for name in all.chain(raw.partition_names().into_iter().map(Some)).flatten() {

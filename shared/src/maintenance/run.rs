@@ -180,11 +180,10 @@ impl Run {
         let limit = self.units_per_second.map(|units| i32::try_from(units.get()).unwrap_or(i32::MAX));
         let page =
             PageRequest { table: self.table.clone(), is_consistent: true, after, limit, ..PageRequest::default() };
-        let (rows, last) =
-            read_page(sender, &call, || Place::of("maintain", [(&self.table, &Attributes::new())]), &|leave| {
-                Box::pin(sender.page(&page, leave))
-            })
-            .await?;
+        let (rows, last) = read_page(sender, &call, || Place::of_table("maintain", &self.table), &|leave| {
+            Box::pin(sender.page(&page, leave))
+        })
+        .await?;
         let layout = self.task.layout(self.layout);
         self.check_kinds(&rows, layout).map_err(Error::Refused)?;
         let now = self.store.now();

@@ -174,7 +174,10 @@ impl<T: Record> Table<T> {
 
     /// An operation on the item with this key, if the key is usable.
     pub(crate) fn place(&self, operation: &'static str, key: Option<&Attributes>) -> Place {
-        Place::of(operation, [(&self.raw.name, key.unwrap_or(&Attributes::new()))])
+        match key {
+            Some(key) => Place::of(operation, [(&self.raw.name, key)]),
+            None => Place::of_table(operation, &self.raw.name),
+        }
     }
 
     /// A change of the item with this key by an operation.

@@ -14,6 +14,7 @@ use crate::driver::send::Address;
 use crate::driver::{MAX_ROWS, read_rows};
 use crate::error::{Error, Failure, UpdateError, VersionError};
 use fencepost_core::condition::Demand;
+use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::Row;
 use fencepost_core::plan::{Write, check_room};
 use fencepost_core::{ItemVersion, Version, Versioned};
@@ -36,6 +37,14 @@ impl<T> fmt::Debug for Exists<T> {
 
 /// The item that a decision has kept, or none, or why it has written nothing.
 type Kept<T, E> = Result<Option<Versioned<T>>, E>;
+
+/// The write of an item to a key without one: a free key, or that of a tombstone.
+fn creating(tombstone: Option<&Row>, item: Attributes) -> Write<'_> {
+    match tombstone {
+        None => Write::Create(item),
+        Some(tombstone) => Write::Revive(tombstone, item),
+    }
+}
 
 /// A decision on an item that is there.
 pub(super) fn updating<T, D: Decision<T>>(
@@ -86,11 +95,7 @@ impl<T: Record> Table<T> {
             };
             let item = Self::encode(value, &attempt.rows[0].address.key)?;
             let read_back = T::decode(&item).map_err(|source| invalid(source.to_string()))?;
-            let write = match row {
-                None => Write::Create(item),
-                Some(tombstone) => Write::Revive(tombstone, item),
-            };
-            Ok(Next::Send(self.raw.alone(attempt, write)?, read_back))
+            Ok(Next::Send(self.raw.alone(attempt, creating(row, item))?, read_back))
         });
         let done = done.await?;
         self.told(&attempt, done)
@@ -206,10 +211,7 @@ impl<T: Record> Table<T> {
             Ok(Some(next)) => {
                 let write = match (row, &current) {
                     (Some(row), Some(current)) => Write::Update(row, Self::diff(&current.value, &next)?),
-                    (Some(tombstone), None) => {
-                        Write::Revive(tombstone, Self::encode(&next, &attempt.rows[0].address.key)?)
-                    }
-                    (None, _) => Write::Create(Self::encode(&next, &attempt.rows[0].address.key)?),
+                    (free, _) => creating(free, Self::encode(&next, &attempt.rows[0].address.key)?),
                 };
                 Next::Send(self.raw.alone(attempt, write)?, written(current, next))
             }
