@@ -104,6 +104,13 @@ pub enum FailureKind {
         /// Why it refused the edit.
         reason: String,
     },
+    /// Parts of an item are [held](crate::Holds) for orders of which nobody knows yet whether they are placed. Without these
+    /// parts, the item refuses the change. Repeat the call in a second.
+    #[error("nothing was applied: parts of {name} are held for orders that are not decided yet; repeat the call in a second")]
+    Held {
+        /// The name of the item in its [`Reads`](crate::Reads), or its key.
+        name: String,
+    },
     /// The item would exceed the size limit. Store less in it.
     #[error("nothing was applied: the item would take {bytes} bytes of at most {limit}; store less in it")]
     TooLarge {
@@ -187,7 +194,7 @@ impl Failure {
     /// Whether nothing was applied and the same call may succeed when it is made again.
     #[must_use]
     pub fn is_retryable(&self) -> bool {
-        matches!(self.kind, FailureKind::Contention { .. } | FailureKind::Unavailable { .. })
+        matches!(self.kind, FailureKind::Contention { .. } | FailureKind::Unavailable { .. } | FailureKind::Held { .. })
     }
 
     /// The limit that the call ran into, if it failed because `DynamoDB` throttled it.
@@ -433,6 +440,7 @@ impl From<Unwritable> for Failure {
             Unwritable::TooLarge { bytes, limit } => Failure::of(FailureKind::TooLarge { bytes, limit }),
             Unwritable::CorruptItem { reason } => Failure::of(FailureKind::CorruptItem { reason }),
             Unwritable::InvalidRecord { reason } => Failure::of(FailureKind::InvalidRecord { reason }),
+            Unwritable::Held => Failure::of(FailureKind::Held { name: "the item".to_owned() }),
         }
     }
 }

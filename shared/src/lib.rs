@@ -185,7 +185,7 @@ pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
 pub use table::field;
 pub use table::{
-    Condition, Decision, Edit, Edited, Exists, Key, KeyPart, NotEdited, NotEditedReason, Record, Table, Undecodable,
+    Condition, Decision, Edit, Edited, Exists, Holds, Key, KeyPart, NotEdited, NotEditedReason, Record, Table, Undecodable,
     Upserted,
 };
 pub use throttling::ThrottlingLimit;

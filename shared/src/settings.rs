@@ -74,6 +74,17 @@ impl Settings {
         Settings::of(OtherWriters::Any, Deletes::Remove, Regions::One)
     }
 
+    /// A table whose items decide about [holds](crate::Holds), such as orders. No other program writes it, and it has no TTL: its
+    /// items are never deleted and never end, and the tombstones of burned attempts stay. A delete does not compile, and neither
+    /// does an [`EXPIRES_AT`](crate::Record::EXPIRES_AT). A cancellation is an update.
+    ///
+    /// Each item says which attempt placed it. If TTL removed it, what was taken for it would be given back.
+    #[must_use]
+    pub const fn deciding() -> Self {
+        let Settings(settings) = Settings::of(OtherWriters::Nobody, Deletes::Keep, Regions::One);
+        Settings(layout::Settings { decides: true, ..settings })
+    }
+
     /// No change moves the end of a value nearer.
     pub(crate) const fn with_ends_that_stay(self) -> Self {
         Settings(layout::Settings { keeps_ends: true, ..self.0 })

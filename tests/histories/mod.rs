@@ -1,6 +1,7 @@
 //! Seeded histories: clients race under every fault, and afterwards nothing may contradict their answers.
 
 mod history;
+mod holds;
 mod lists;
 mod mixed;
 mod programs;

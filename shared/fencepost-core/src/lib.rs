@@ -10,6 +10,7 @@
 //! | `condition` | all text of expressions |
 //! | `edit` | what an edit asks of an item |
 //! | `plan` | the request for an observed row and an intended change |
+//! | `hold` | what is taken for a row before it is there, and what became of it |
 //! | `lease` | the row of a lease, and the meaning of a refusal |
 //! | `judge`, `memory`, `fate`, `refusal` | what a row proves about a write |
 //! | `settle` | what follows from that proof |
@@ -32,6 +33,7 @@ mod exchange;
 mod fate;
 mod fault;
 pub mod format;
+pub mod hold;
 mod judge;
 pub mod lease;
 mod memory;

@@ -3,7 +3,7 @@
 use crate::WriteId;
 use crate::condition::{self, Clauses, Commit, ConditionalWrite, Demand, Operation};
 use crate::edit::{Room, room};
-use crate::format::Unwritable;
+use crate::format::{AsKind, Unwritable};
 use crate::format::item::{Attributes, Diff};
 use crate::format::layout::{Deletes, Layout};
 use crate::format::row::{self, Row, check_size, size_of_item};
@@ -70,6 +70,10 @@ impl<'a> Write<'a> {
             }
             Write::Delete(at, row) => {
                 check_room(layout, *at)?;
+                let holds = row.and_then(|row| row.attributes.get(layout.names.holds)?.as_m());
+                if layout.held.is_some() && holds.is_some_and(|holds| !holds.is_empty()) {
+                    return Err(Unwritable::Held);
+                }
                 *row
             }
         };
@@ -85,6 +89,7 @@ impl<'a> Write<'a> {
             Write::Revive(row, mut item) => {
                 // The key stays, also where it is a field of the value.
                 item.retain(|name, _| !key.contains_key(name));
+                item.extend(row::no_holds(layout));
                 let change = Diff::between(&leftovers(layout, row), item);
                 (change_row(layout, row, change, key, commit)?, Demand::of(layout, row).base())
             }

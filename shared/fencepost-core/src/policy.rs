@@ -144,6 +144,8 @@ const RESEND_PAUSE: Duration = Duration::from_millis(20);
 /// The same after a transaction conflict: three times as long as a transaction takes. A refused transaction costs as much
 /// as one that counts, and a busy row has others waiting.
 const TRANSACTION_PAUSE: Duration = Duration::from_millis(60);
+/// The longest bound of the pause between two looks at the holds of an item.
+const MAX_HOLD_PAUSE: Duration = Duration::from_millis(250);
 const MAX_RESEND_PAUSE: Duration = Duration::from_secs(1);
 /// The bound of the first pause after a conflict, in round trips. The pause is drawn between 0 and the bound.
 const CONFLICT_PAUSE: u32 = 3;
@@ -176,6 +178,11 @@ impl RetryPolicy {
     pub fn resend_pause(sends: u32, is_held: bool, random: u64) -> Duration {
         let first = if is_held { TRANSACTION_PAUSE } else { RESEND_PAUSE };
         fraction(grown(first, 2, sends.saturating_sub(1), MAX_RESEND_PAUSE), random)
+    }
+
+    /// The bound of the pause before the holds of an item are looked at again, after so many looks.
+    pub fn hold_pause(looks: u32) -> Duration {
+        grown(RESEND_PAUSE, 2, looks.saturating_sub(1), MAX_HOLD_PAUSE)
     }
 
     /// The bound of the pause before an add is sent again after its window has passed. `pauses` counts the pauses, this

@@ -15,6 +15,7 @@ struct Options {
     sort: Option<LitStr>,
     expires_at: Option<LitStr>,
     settings: Option<Expr>,
+    holds: Option<Expr>,
 }
 
 impl Options {
@@ -26,7 +27,8 @@ impl Options {
                 () if meta.path.is_ident("sort") => once(&meta, &mut options.sort),
                 () if meta.path.is_ident("expires_at") => once(&meta, &mut options.expires_at),
                 () if meta.path.is_ident("settings") => once(&meta, &mut options.settings),
-                () => Err(meta.error("expected `key`, `sort`, `expires_at` or `settings`")),
+                () if meta.path.is_ident("holds") => once(&meta, &mut options.holds),
+                () => Err(meta.error("expected `key`, `sort`, `expires_at`, `settings` or `holds`")),
             })?;
         }
         Ok(options)
@@ -45,7 +47,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
     let refused = || syn::Error::new_spanned(&input.ident, "only a struct with named fields can derive `Record`");
     let Data::Struct(data) = &input.data else { return Err(refused()) };
     let Fields::Named(fields) = &data.fields else { return Err(refused()) };
-    let Options { key, sort, expires_at, settings } = Options::of(&input.attrs)?;
+    let Options { key, sort, expires_at, settings, holds } = Options::of(&input.attrs)?;
     let key = key.ok_or_else(|| {
         syn::Error::new_spanned(&input.ident, "name the partition key of the table: `#[record(key = \"..\")]`")
     })?;
@@ -81,6 +83,9 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
         |name| quote!(const EXPIRES_AT: ::core::option::Option<&'static str> = ::core::option::Option::Some(#name);),
     );
     let settings = settings.map(|settings| quote!(const SETTINGS: ::fencepost::Settings = #settings;));
+    let holds = holds.map(
+        |holds| quote!(const HOLDS: ::core::option::Option<::fencepost::Holds<Self>> = ::core::option::Option::Some(#holds);),
+    );
     let fields = fields::expand(input, &stored_fields);
     let name = &input.ident;
     let (_, arguments, _) = input.generics.split_for_impl();
@@ -102,6 +107,7 @@ pub(crate) fn expand(input: &DeriveInput) -> Result<TokenStream> {
             #key_fields
             #expires_at
             #settings
+            #holds
         }
 
         #checked

@@ -2,15 +2,18 @@
 
 use super::drive::{Driver, Work};
 use super::row_cache::{RowCache, heap_of_attributes};
-use super::rows::{Contest, Known, KnownRow, Sending, WriteStep};
+use super::rows::{Contest, Known, KnownRow, Sending, Take, WriteStep};
 use super::send::{Address, Requests, Sender};
 use crate::call::Call;
 use crate::error::{Failure, FailureKind, Place, Source};
 use crate::observe::Ending;
 use fencepost_core::condition::ConditionalWrite;
+use fencepost_core::edit::Resolve;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
 use fencepost_core::{Attempts, Change, ItemVersion, MOST_OPEN, Now, Plan, Terms, Told, WriteId};
+use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::{Duration, SystemTime};
@@ -40,6 +43,57 @@ pub struct Attempt {
     requests: Requests,
     /// The method that was called.
     operation: &'static str,
+    /// The attempt of this decision in the holds that it takes, and in the row that it places.
+    pub(crate) hold: WriteId,
+    /// What keeps the holds, if rows may have some.
+    pub(crate) holds: Option<Box<dyn HoldKeeper>>,
+}
+
+pub(crate) type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Takes parts of rows, gives them back, and settles holds. Only a change that may meet holds has one.
+pub(crate) trait HoldKeeper: fmt::Debug + Send + Sync {
+    /// Takes all of these at once.
+    fn take<'a>(&'a self, rows: &'a [KnownRow], takes: &'a [Take]) -> BoxFuture<'a, Vec<Taken>>;
+
+    /// Gives back what was taken, as far as time allows. With the place of the row that decides, first makes sure that no
+    /// create of the attempt is applied. Returns the rows as they are then.
+    fn give_back<'a>(
+        &'a self,
+        rows: &'a [KnownRow],
+        takes: &'a [Take],
+        burns: Option<usize>,
+    ) -> BoxFuture<'a, Vec<(usize, Known)>>;
+
+    /// Notes that the row for which these were taken is there.
+    fn placed(&self, rows: &[KnownRow], takes: &[Take]);
+
+    /// Finds out what becomes of the holds in these rows. If the change needs rows without holds, removes those whose rows are
+    /// there.
+    fn settle<'a>(
+        &'a mut self,
+        rows: &'a [KnownRow],
+        looked_at: &'a [usize],
+        needs_none: bool,
+    ) -> BoxFuture<'a, Result<Settled, Failure>>;
+}
+
+/// What became of a take.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    Landed,
+    /// This row refused it.
+    Refused(Known),
+    Failed(Failure),
+}
+
+/// What became of the holds in some rows.
+#[derive(Debug)]
+pub(crate) struct Settled {
+    /// The rows as they are now. The decision looks at them again.
+    pub learned: Vec<(usize, Known)>,
+    /// Whether nothing has come back, so that the refusal is true.
+    pub stands: bool,
 }
 
 /// An attempt that was not applied.
@@ -134,6 +188,8 @@ impl Attempt {
             reads: None,
             requests,
             operation,
+            hold: WriteId::from_random(0),
+            holds: None,
         }
     }
 
@@ -262,8 +318,15 @@ impl Attempt {
                 }
             }
             self.begin(driver.now());
+            self.hold = if self.holds.is_some() { driver.sender.new_id() } else { self.hold };
             let next = decide(self);
             driver.count(&mut self.change);
+            if let Some(needs_none) = refuses(&next)
+                && let Some(follows) = self.settle(needs_none).await
+            {
+                then = follows;
+                continue;
+            }
             then = match next {
                 Err(failure) => Then::Failed(failure),
                 Ok(Next::Answer(answer)) => return Ok(Done::Answered(answer)),
@@ -379,7 +442,87 @@ impl Attempt {
         }
     }
 
-    async fn send(&mut self, driver: &mut Driver<'_>, sending: Sending) -> Then {
+    /// Settles the holds in the rows at which the decision has looked, because it changes nothing. `None` if there are none, or
+    /// if nothing came back: then the answer stands.
+    async fn settle(&mut self, needs_none: bool) -> Option<Then> {
+        let mut holds = self.holds.take()?;
+        let is_looked_at = |row: &KnownRow| !self.is_transaction() || row.is_looked_at.load(Relaxed);
+        let looked_at: Vec<_> = (0..self.rows.len()).filter(|&row| is_looked_at(&self.rows[row])).collect();
+        let settled = holds.settle(&self.rows, &looked_at, needs_none).await;
+        self.holds = Some(holds);
+        match settled {
+            Ok(Settled { stands: true, .. }) => None,
+            Ok(Settled { learned, .. }) => {
+                learned.into_iter().for_each(|(row, known)| self.learn(row, known));
+                Some(Then::Decide)
+            }
+            Err(failure) => Some(Then::Failed(failure)),
+        }
+    }
+
+    /// Takes what the steps need. If all of it is taken, the steps may be sent.
+    async fn take(&mut self, takes: &[Take]) -> Result<(), Then> {
+        let Some(holds) = self.holds.take() else { return Ok(()) };
+        let taken = holds.take(&self.rows, takes).await;
+        if taken.iter().all(|taken| matches!(taken, Taken::Landed)) {
+            self.holds = Some(holds);
+            return Ok(());
+        }
+        // No create of this attempt has left, so none ever will.
+        let is_held = |taken: &Taken| !matches!(taken, Taken::Refused(_));
+        let back: Vec<_> = takes.iter().zip(&taken).filter(|(_, taken)| is_held(taken)).map(|(take, _)| take.clone()).collect();
+        let learned = holds.give_back(&self.rows, &back, None).await;
+        self.holds = Some(holds);
+        learned.into_iter().for_each(|(row, known)| self.learn(row, known));
+        let mut failed = None;
+        for (take, taken) in takes.iter().zip(taken) {
+            match taken {
+                Taken::Landed => {}
+                Taken::Refused(known) => {
+                    let layout = self.rows[take.row].layout;
+                    let attributes = known.row().map(|row| &row.attributes);
+                    let refused = take.edit.resolve(layout, attributes).map(|clauses| clauses.conditions());
+                    self.learn(take.row, known);
+                    self.rows[take.row].refused.extend(refused);
+                    self.last = Some(Last { pending: None });
+                }
+                Taken::Failed(failure) => failed = failed.or(Some(failure)),
+            }
+        }
+        match failed {
+            // Nothing was placed, whatever became of the takes.
+            Some(Failure { kind: FailureKind::OutcomeUnknown { source }, .. }) => {
+                Err(Then::Failed(Failure::of(FailureKind::Unavailable { source })))
+            }
+            Some(failure) => Err(Then::Failed(failure)),
+            None => Err(Then::Decide),
+        }
+    }
+
+    async fn send(&mut self, driver: &mut Driver<'_>, mut sending: Sending) -> Then {
+        let takes = std::mem::take(&mut sending.takes);
+        if takes.is_empty() {
+            return self.send_steps(driver, sending).await;
+        }
+        if let Err(then) = self.take(&takes).await {
+            return then;
+        }
+        let (id, place) = (self.attempts().id, sending.steps[0].row);
+        let then = self.send_steps(driver, sending).await;
+        let Some(holds) = self.holds.take() else { return then };
+        match &then {
+            Then::Applied { id: applied, .. } if *applied == id => holds.placed(&self.rows, &takes),
+            Then::Failed(Failure { kind: FailureKind::OutcomeUnknown { .. }, .. }) => {}
+            Then::Applied { .. } | Then::Failed(_) | Then::Decide => {
+                let learned = holds.give_back(&self.rows, &takes, Some(place)).await;
+                learned.into_iter().for_each(|(row, known)| self.learn(row, known));
+            }
+        }
+        self.holds = Some(holds);
+        then
+    }
+
+    async fn send_steps(&mut self, driver: &mut Driver<'_>, sending: Sending) -> Then {
         let plan = self.plan(&sending);
         // The burn of an open attempt comes first, and is decided on again.
         if !self.is_transaction() || !self.attempts().is_doubtful() {
@@ -428,6 +571,16 @@ impl Attempt {
             }
         }
         while_open(failure)
+    }
+}
+
+/// `Some` if a decision changes nothing, so that a part which is held may come back and change the answer: whether it needs
+/// rows without holds.
+fn refuses<A, W>(next: &Result<Next<A, W>, Failure>) -> Option<bool> {
+    match next {
+        Ok(Next::Answer(_)) | Err(Failure { kind: FailureKind::EditRefused { .. }, .. }) => Some(false),
+        Err(Failure { kind: FailureKind::Held { .. }, .. }) => Some(true),
+        _ => None,
     }
 }
 

@@ -12,6 +12,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 const GENERATION: usize = 5 * 100;
 /// The most heap of one generation, in bytes, by the estimate of [`heap_of_row`]. Both together take at most 16 MB.
 const GENERATION_HEAP: usize = 8 * 1024 * 1024;
+/// The most attempts of which a row knows that they have placed their rows.
+const MOST_PLACED: usize = 32;
 /// The largest item kept, in bytes of `DynamoDB`. Many small values may take 60 times as much heap.
 const LARGEST_ITEM: usize = 16 * 1024;
 
@@ -32,6 +34,8 @@ struct LastSeen {
     row: Arc<Row>,
     /// The place held by each add of this client that has found its window passed and is still at it.
     crowd: Weak<()>,
+    /// Attempts of this client that have placed their rows, and whose holds may still be in this one.
+    placed: Vec<WriteId>,
     heap: usize,
 }
 
@@ -63,14 +67,16 @@ impl RowCache {
     ) {
         let address = address(table, key);
         let mut generations = self.generations();
-        let before = generations.iter_mut().find_map(|generation| generation.get_mut(&address));
+        let mut before = generations.iter_mut().find_map(|generation| generation.get_mut(&address));
         let crowd = before.as_ref().map(|before| before.crowd.clone()).unwrap_or_default();
+        let placed = before.as_mut().map(|before| mem::take(&mut before.placed)).unwrap_or_default();
         let mut memory = row.memory.clone();
         let made = made.filter(|(made, _)| made.incarnation == row.at.incarnation);
         let note =
             |memory: &mut Memory| made.into_iter().for_each(|(made, window)| memory.answered(made.version, window));
         if let Some(before) = before.filter(|before| before.row.at.incarnation == row.at.incarnation) {
             if before.row.at.version > row.at.version {
+                before.placed = placed;
                 note(&mut Arc::make_mut(&mut before.row).memory);
                 return;
             }
@@ -81,7 +87,24 @@ impl RowCache {
         let attributes = if is_kept { row.attributes.clone() } else { Attributes::new() };
         let row = Row { attributes, memory, ..*row };
         let heap = heap_of_row(&address, &row);
-        insert(&mut generations, address, LastSeen { row: Arc::new(row), crowd, heap });
+        insert(&mut generations, address, LastSeen { row: Arc::new(row), crowd, placed, heap });
+    }
+
+    /// Notes that this attempt has placed its row. The row at this key may still have its hold.
+    pub(crate) fn note_placed(&self, table: &str, key: &Attributes, attempt: WriteId) {
+        let address = address(table, key);
+        let mut generations = self.generations();
+        if let Some(seen) = generations.iter_mut().find_map(|generation| generation.get_mut(&address)) {
+            seen.placed.truncate(MOST_PLACED - 1);
+            seen.placed.insert(0, attempt);
+        }
+    }
+
+    /// The attempts of this client that have placed their rows.
+    pub(crate) fn placed(&self, table: &str, key: &Attributes) -> Vec<WriteId> {
+        let address = address(table, key);
+        let generations = self.generations();
+        generations.iter().find_map(|generation| generation.get(&address)).map_or_else(Vec::new, |seen| seen.placed.clone())
     }
 
     /// Enters the crowd at this key, until the place is dropped. `None` if the row was not seen.

@@ -5,8 +5,11 @@ use crate::error::Failure;
 use fencepost_core::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, Operation, TOKEN};
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
+use fencepost_core::edit::RawEdit;
 use fencepost_core::format::row::{self, Row};
+use fencepost_core::hold::Hold;
 use fencepost_core::{Base, Incarnation, Leave, Line, Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
@@ -62,6 +65,28 @@ pub(crate) struct KnownRow {
     pub(crate) is_looked_at: AtomicBool,
     /// The conditions of edits that the row, as it is known, has refused.
     pub(crate) refused: Vec<Clauses>,
+    /// What follows from the number of which parts are held. `None` if none are.
+    pub(crate) follows: Option<Follows>,
+    /// The table whose rows decide about the holds of this one, if it is known.
+    pub(crate) held_for: Option<Arc<Decider>>,
+}
+
+/// Adds all that follows to an edit of the held number of this item.
+pub(crate) type Follows = fn(&Attributes, RawEdit) -> Result<RawEdit, Failure>;
+
+/// A table whose rows decide about holds.
+#[derive(Debug)]
+pub(crate) struct Decider {
+    pub(crate) table: String,
+    pub(crate) layout: &'static Layout,
+}
+
+/// A part to take from a row before the row that decides is created.
+#[derive(Clone, Debug)]
+pub(crate) struct Take {
+    pub(crate) row: usize,
+    pub(crate) hold: Hold,
+    pub(crate) edit: RawEdit,
 }
 
 impl KnownRow {
@@ -79,6 +104,8 @@ impl KnownRow {
             is_fresh: true,
             is_looked_at: AtomicBool::new(false),
             refused: Vec::new(),
+            follows: None,
+            held_for: None,
         }
     }
 
@@ -134,6 +161,8 @@ pub(crate) struct EditStep {
     pub(crate) is_blind: bool,
     /// The same edit as an anchor: in a window, and with the write id.
     pub(crate) anchor: Option<(ConditionalWrite, SentWrite)>,
+    /// The edit, if parts of its row may be held.
+    pub(crate) edit: Option<RawEdit>,
 }
 
 impl WriteStep {
@@ -217,6 +246,8 @@ pub(crate) struct Sending {
     pub(crate) gives_way: bool,
     /// What a refusal says of other writers.
     pub(crate) contest: Contest,
+    /// What is taken before the steps are sent, and given back if they are not applied.
+    pub(crate) takes: Vec<Take>,
 }
 
 /// What a refusal says of other writers.
@@ -238,13 +269,14 @@ impl Sending {
             transact: layout.demands_values().then_some(transact as Transact),
             gives_way: false,
             contest: if layout.has_tickets() { Contest::Line } else { Contest::Race },
+            takes: Vec::new(),
         }
     }
 
     /// One write that may be applied any number of times, and that its writer judges.
     pub(crate) fn repeating(write: ConditionalWrite) -> Self {
         let steps = vec![WriteStep::new(0, Role::Repeats, write)];
-        Sending { steps, transact: None, gives_way: false, contest: Contest::None }
+        Sending { steps, transact: None, gives_way: false, contest: Contest::None, takes: Vec::new() }
     }
 }
 

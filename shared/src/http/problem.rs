@@ -331,6 +331,12 @@ impl From<Failure> for Problem {
                 "edit_refused",
                 "an item is not there, or is not as this change demands; nothing was applied",
             ),
+            Failure { kind: FailureKind::Held { .. }, .. } => Self::refused(
+                "held",
+                "parts of an item are held for orders that are not decided yet; nothing was applied, the same request may \
+                 succeed",
+            )
+            .retry_after(Duration::from_secs(1)),
             Failure { kind: FailureKind::TooLarge { bytes, limit }, .. } => {
                 Self::too_large(format!("the item would take {bytes} bytes of at most {limit}; nothing was written"))
             }

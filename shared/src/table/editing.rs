@@ -5,13 +5,16 @@ use super::handle::{RawTable, Table};
 use super::key::Key;
 use super::record::Record;
 use super::update::updating;
-use crate::driver::attempt::{Attempt, Done, Next};
+use crate::call::Call;
+use crate::driver::attempt::{Applied, Attempt, Done, Next};
 use crate::driver::row_cache::size_of_crowd;
 use crate::driver::rows::{Contest, Known, Sending};
+use crate::driver::send::{Address, Requests};
 use crate::error::{Failure, FailureKind, UpdateError};
-use fencepost_core::condition::{Clauses, Demand};
+use fencepost_core::condition::{self, Clauses, Demand};
 use fencepost_core::edit::{RawEdit, Resolve, Room, Unmet, room};
-use fencepost_core::format::row::Row;
+use fencepost_core::format::item::Attributes;
+use fencepost_core::format::row::{self, Row};
 use fencepost_core::plan::Write;
 use fencepost_core::{ItemVersion, Role, SentWrite, UNSEEN_IDS, Versioned, WriteId, is_in_window};
 use std::sync::Arc;
@@ -114,7 +117,14 @@ impl<T: Record> Table<T> {
                 Go::Read => Next::Read(vec![0]),
                 Go::Wait(bound) => Next::Wait(bound),
                 Go::NotFound => Next::Answer(UpdateError::NotFound),
-                Go::Refused(unmet, row) => Next::Answer(Self::not_edited(edit, unmet, &row)?),
+                Go::Refused(unmet, row) => {
+                    let refused = Self::not_edited(edit, unmet, &row)?;
+                    if attempt.holds.is_some() {
+                        // What is held in it may come back.
+                        attempt.rows[0].known = Known::Row(*row);
+                    }
+                    Next::Answer(refused)
+                }
             })
         });
         let applied = match done.await? {
@@ -200,13 +210,79 @@ impl<T: Record> Table<T> {
         // An invalid edit sends nothing, not even a read.
         edit.resolve(Self::LAYOUT, None).map_err(|error| Failure::from(error).at(|| self.place("edit", None)))?;
         let mut attempt = self.change("edit", key, &self.call())?;
+        let editing = self.raw.editing(&mut attempt, edit, |row| Ok(Self::decode(row)?.is_some()));
+        Ok((attempt, editing))
+    }
+}
+
+/// What became of an edit of a row whose type is not known.
+pub(super) enum RowEdited {
+    /// It was applied, and left this row, if an answer showed it.
+    Applied(Option<Box<Row>>),
+    Refused(Box<Row>),
+    NotFound,
+}
+
+impl RawTable {
+    /// Edits the row at this key like [`Table::edit`]. Starts from the row as it is known, or else from a look.
+    pub(super) async fn edit_row(
+        &self,
+        operation: &'static str,
+        key: Attributes,
+        known: Option<Row>,
+        edit: &RawEdit,
+        call: &Call,
+    ) -> Result<RowEdited, Failure> {
+        let mut attempt = self.change(operation, key, call);
+        attempt.holds = None;
+        attempt.rows[0].known = known.map_or(Known::Nothing, Known::Row);
+        let mut editing = self.editing(&mut attempt, edit, |row| Ok(!row.is_tombstone));
+        let done = attempt.decided(self.sender(), call, |attempt| {
+            Ok(match editing.next(attempt)? {
+                Go::Send(sending) => Next::Send(sending, ()),
+                Go::Read => Next::Read(vec![0]),
+                Go::Wait(bound) => Next::Wait(bound),
+                Go::NotFound => Next::Answer(RowEdited::NotFound),
+                Go::Refused(_, row) => Next::Answer(RowEdited::Refused(row)),
+            })
+        });
+        let Applied { at, shown, .. } = match done.await? {
+            Done::Answered(edited) => return Ok(edited),
+            Done::Applied(applied) => applied,
+        };
+        let row = shown.and_then(|item| Row::read(self.layout, item).ok());
+        self.keep_seen(&attempt.rows[0].address.key, row.as_ref(), at);
+        Ok(RowEdited::Applied(row.map(Box::new)))
+    }
+
+    /// Ends the state of a key on which an attempt may create its row: leaves a tombstone on a free key, or raises the version of
+    /// the tombstone that is there. If the key is in another state by now, nothing is left to end.
+    pub(super) async fn burn_base(&self, key: Attributes, row: Option<&Row>, call: &Call) -> Result<(), Failure> {
+        let sender = self.sender();
+        let write = match row {
+            Some(row) => condition::raise_tombstone(self.layout, key.clone(), row),
+            None => {
+                let item = row::tombstone(self.layout, &key, sender.new_id(), sender.clock.now());
+                Some(condition::put_if_absent(self.layout, item))
+            }
+        };
+        let Some(write) = write else { return Ok(()) };
+        let address = Address { table: self.name.clone(), key };
+        let mut attempt = Attempt::of_one("burn", address, self.layout, Requests::ROW, sender, call);
+        // Whoever burns looks at the row again, so what refused the burn is of no use.
+        attempt.repeated(sender, call, &write, |_| Ok::<_, Failure>(())).await.map(drop)
+    }
+
+    fn editing<'a>(
+        &'a self,
+        attempt: &mut Attempt,
+        edit: &'a RawEdit,
+        decodes: fn(&Row) -> Result<bool, Failure>,
+    ) -> Editing<'a> {
         attempt.rows[0].is_read_first = false;
         attempt.rows[0].remembers_items = false; // It remembers rows by itself, also without their items.
-        let decodes = |row: &Row| Ok(Self::decode(row)?.is_some());
-        let table = &self.raw;
-        let editing =
-            Editing { edit, table, decodes, gives_way: false, sent: None, pauses: 0, is_stale: false, crowd: None };
-        Ok((attempt, editing))
+        let (sent, crowd) = Default::default();
+        Editing { edit, table: self, decodes, gives_way: false, sent, pauses: 0, is_stale: false, crowd }
     }
 }
 

@@ -1,15 +1,18 @@
 //! [`Table`]: a typed handle to one table.
 
+use super::edit::Edit;
+use super::holds::Holds;
 use super::key::Key;
 use super::record::{Record, is_declared};
 use crate::call::Call;
 use crate::driver::attempt::Attempt;
 use crate::driver::read_one;
+use crate::driver::rows::{Decider, Follows};
 use crate::driver::send::{Address, Sender};
 use crate::error::{Failure, FailureKind, Place, Source};
 use crate::fencing_token::FencingToken;
 use crate::store::Store;
-use fencepost_core::edit::brief;
+use fencepost_core::edit::{RawEdit, brief};
 use fencepost_core::format::Unwritable;
 use fencepost_core::format::item::{Attributes, Diff};
 use fencepost_core::format::layout::{Layout, is};
@@ -72,6 +75,8 @@ impl Store {
             tombstone_retention: Table::<T>::TOMBSTONE_RETENTION,
             fence: None,
             remembers_items: false,
+            follows: follows::<T>,
+            held_for: None,
         };
         Table { raw, value: PhantomData }
     }
@@ -81,6 +86,10 @@ impl Store {
 pub(crate) const fn layout_of<T: Record>() -> Layout {
     let (partition_key, sort_key) = (T::PARTITION_KEY, T::SORT_KEY);
     let (attributes, expires_at, settings) = (T::ATTRIBUTES, T::EXPIRES_AT, T::SETTINGS.0);
+    let held = match T::HOLDS {
+        Some(holds) => Some(holds.number),
+        None => None,
+    };
     let mut key_fields = T::KEY_FIELDS;
     while let [name, others @ ..] = key_fields {
         assert!(
@@ -89,7 +98,7 @@ pub(crate) const fn layout_of<T: Record>() -> Layout {
         );
         key_fields = others;
     }
-    Layout { partition_key, sort_key, attributes, expires_at, instance: None, settings }.checked()
+    Layout { partition_key, sort_key, attributes, expires_at, instance: None, held, settings }.checked()
 }
 
 impl<T: Record> Table<T> {
@@ -136,6 +145,21 @@ impl<T: Record> Table<T> {
         self.clone().with(|raw| raw.fence = Some(token.number()))
     }
 
+    /// Says in which table the [holds](crate::Holds) of these items are decided. Without this, an order of them goes as a
+    /// transaction, and a refusal by an item with holds is [`FailureKind::Held`].
+    ///
+    /// All orders of the items are in this one table. Its `Record` has [`Settings::deciding`](crate::Settings::deciding), and that
+    /// of the items has [`Record::HOLDS`]; otherwise it does not compile.
+    #[must_use]
+    pub fn held_for<O: Record>(self, orders: &Table<O>) -> Self {
+        const {
+            assert!(T::HOLDS.is_some(), "the Record of the items has no HOLDS");
+            assert!(O::SETTINGS.0.decides, "the Record of the orders has other settings than Settings::deciding()");
+        }
+        let decider = Decider { table: orders.raw.name.clone(), layout: orders.raw.layout };
+        self.with(|raw| raw.held_for = Some(Arc::new(decider)))
+    }
+
     /// The same table with another name of its partition key.
     pub(crate) fn with_partition_key(self, name: &'static str) -> Self {
         self.with(|raw| raw.layout = with_partition_key(raw.layout, name))
@@ -153,7 +177,7 @@ impl<T: Record> Table<T> {
         &self.raw.store
     }
 
-    fn with(mut self, set: impl FnOnce(&mut RawTable)) -> Self {
+    pub(super) fn with(mut self, set: impl FnOnce(&mut RawTable)) -> Self {
         set(&mut self.raw);
         self
     }
@@ -272,6 +296,8 @@ pub(crate) struct RawTable {
     pub tombstone_retention: Duration,
     pub fence: Option<u64>,
     pub remembers_items: bool,
+    pub follows: Follows,
+    pub held_for: Option<Arc<Decider>>,
 }
 
 impl RawTable {
@@ -306,6 +332,12 @@ impl RawTable {
         let seen = self.remembers_items.then(|| self.sender().row_cache.get(&self.name, key))??;
         Some(seen).filter(|row| !row.attributes.is_empty())
     }
+}
+
+/// An edit that adds to the held number of this item, with all that follows from the new number.
+fn follows<T: Record>(item: &Attributes, edit: RawEdit) -> Result<RawEdit, Failure> {
+    let Some(Holds { follows: Some(follows), .. }) = T::HOLDS else { return Ok(edit) };
+    Ok(follows(&Table::<T>::value_in(item)?, Edit::default().map(|_| Ok(edit))).raw)
 }
 
 /// The layout with another partition key. Each name makes one layout in the life of a program, which stays.

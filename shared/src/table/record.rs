@@ -1,5 +1,6 @@
 //! [`Record`]: converts a value to an item and back.
 
+use super::holds::Holds;
 use super::value;
 use crate::error::Source;
 use crate::settings::Settings;
@@ -36,6 +37,7 @@ use serde::{Serialize, forward_to_deserialize_any};
 /// | `sort = ".."` | [`SORT_KEY`](Record::SORT_KEY) | if the table has one |
 /// | `expires_at = ".."` | [`EXPIRES_AT`](Record::EXPIRES_AT) | one of the attributes |
 /// | `settings = ..` | [`SETTINGS`](Record::SETTINGS) | any constant expression |
+/// | `holds = ..` | [`HOLDS`](Record::HOLDS) | any constant expression |
 ///
 /// The attributes are the fields under their names in serde (`rename`, `rename_all`), without the skipped ones. A
 /// field stored under the name of a key shows that key ([`KEY_FIELDS`](Record::KEY_FIELDS)), and no edit changes it. A
@@ -158,6 +160,9 @@ pub trait Record: Serialize + DeserializeOwned {
     /// The other writers of the table, how items are deleted, in which Regions it is written, the names of this crate's
     /// attributes, and how much a row remembers.
     const SETTINGS: Settings = Settings::own();
+
+    /// The number of which rows of another table hold parts, if there is one.
+    const HOLDS: Option<Holds<Self>> = None;
 
     /// The fields read by serde. If `ATTRIBUTES` lacks one, every operation on the table fails with
     /// [`FailureKind::InvalidRecord`](crate::FailureKind::InvalidRecord) before it sends anything, because this field would

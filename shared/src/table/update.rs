@@ -257,17 +257,20 @@ impl<T: Record> Table<T> {
     }
 
     /// Deletes the item if it is still at this version, which a read or an answer has shown. Sends one write. Reads
-    /// first only if another program wrote the row, or if versions may repeat
-    /// ([`Settings::open_to_any`](crate::Settings::open_to_any)). Leaves a tombstone or nothing, as set in
+    /// first only if another program wrote the row, if versions may repeat
+    /// ([`Settings::open_to_any`](crate::Settings::open_to_any)), or if the item may have [holds](crate::Holds). Leaves a tombstone or nothing, as set in
     /// [`Record::SETTINGS`]. Returns the version made by the delete.
     ///
     /// # Errors
     /// [`VersionError::NotFound`]: the item is gone already. [`VersionError::Conflict`]: the item is at another version;
     /// the error holds the current item. [`VersionError::Failed`]: see [`Failure`].
     pub async fn delete_at_version(&self, key: impl Into<Key>, at: ItemVersion) -> Result<Version, VersionError<T>> {
+        Self::is_deleted();
         let call = &self.call();
         // A client may name any version. Whether a row is so near the last one, only the row tells.
-        let needs_no_row = Demand::at(Self::LAYOUT, at).is_some() && check_room(Self::LAYOUT, at).is_ok();
+        let needs_no_row = Demand::at(Self::LAYOUT, at).is_some()
+            && check_room(Self::LAYOUT, at).is_ok()
+            && Self::LAYOUT.held.is_none();
         let mut attempt = self.change("delete_at_version", key, call)?;
         attempt.rows[0].is_read_first = !needs_no_row;
         let done = attempt.decided(self.sender(), call, |attempt| {
@@ -290,6 +293,7 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// [`UpdateError::NotFound`]: the key has no item. [`UpdateError::Failed`]: see [`Failure`].
     pub async fn delete(&self, key: impl Into<Key>) -> Result<Version, UpdateError> {
+        Self::is_deleted();
         let call = &self.call();
         let mut attempt = self.change("delete", key, call)?;
         // The value is not decoded, so that an item with a value that does not decode can be deleted.
@@ -308,6 +312,7 @@ impl<T: Record> Table<T> {
     /// As [`Table::delete`], and [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem) if the value does not decode:
     /// the item is then still there.
     pub async fn delete_returning(&self, key: impl Into<Key>) -> Result<Versioned<T>, UpdateError> {
+        Self::is_deleted();
         let call = &self.call();
         let mut attempt = self.change("delete_returning", key, call)?;
         let done = attempt.decided(self.sender(), call, |attempt| {
@@ -321,6 +326,11 @@ impl<T: Record> Table<T> {
             Done::Answered(error) => Err(error),
             Done::Applied(applied) => Ok(self.committed(&attempt, applied)?.0),
         }
+    }
+
+    /// Does not compile where no item is ever deleted.
+    const fn is_deleted() {
+        const { assert!(!T::SETTINGS.0.decides, "an item that decides about holds is never deleted: update it instead") }
     }
 
     fn deleted<E: From<Failure>>(&self, attempt: &Attempt, done: Done<E, ()>) -> Result<Version, E> {

@@ -48,7 +48,7 @@ pub async fn edit_or_update<T: Record, R>(
 
 /// The names of all attributes of this crate.
 #[must_use]
-pub fn own_attributes() -> [&'static str; 8] {
+pub fn own_attributes() -> [&'static str; 10] {
     Names::DEFAULT.all()
 }
 

@@ -2,16 +2,17 @@
 
 use super::reads::{Item, invalid};
 use crate::driver::attempt::Attempt;
-use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, WriteStep, transact};
+use crate::driver::rows::{Contest, EditStep, Known, KnownRow, Sending, Take, WriteStep, transact};
 use crate::error::{Failure, FailureKind};
 use crate::fencing_token::FencingToken;
 use crate::table::{Edit, Record, Table};
 use fencepost_core::condition::{self, Commit, ConditionalWrite, Demand, Operation};
 use fencepost_core::edit::{RawEdit, Resolve, Room, room};
 use fencepost_core::format::item::size_of_attributes;
-use fencepost_core::format::row::Row;
+use fencepost_core::format::row::{self, Row};
+use fencepost_core::hold::{self, Hold};
 use fencepost_core::plan::{Prepared, Write, first_version};
-use fencepost_core::{Base, ItemVersion, Role, Version, Versioned, anchors_of, committed};
+use fencepost_core::{Base, ItemVersion, Role, SentWrite, Version, Versioned, anchors_of, committed};
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The most bytes of all items of a transaction together (`DynamoDB` quota).
@@ -54,6 +55,9 @@ impl Attempt {
         if bytes > MAX_BYTES {
             return Err(Failure::of(FailureKind::TooLarge { bytes, limit: MAX_BYTES }));
         }
+        if let Some(sending) = self.held() {
+            return Ok(sending);
+        }
         let mut steps = std::mem::take(&mut self.steps);
         let writes: Vec<_> = steps.iter().filter(|step| step.is_write()).map(|step| step.row).collect();
         let adds = steps.iter().filter(|step| matches!(step.role, Role::Adds));
@@ -65,7 +69,42 @@ impl Attempt {
             ));
         };
         steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(WriteStep::become_anchor);
-        Ok(Sending { steps, transact: Some(transact), gives_way: false, contest: Contest::Race })
+        Ok(Sending { steps, transact: Some(transact), gives_way: false, contest: Contest::Race, takes: Vec::new() })
+    }
+
+    /// The steps as a create with what is taken before it, if they are such: one step creates an item that decides, and each of the
+    /// others takes from an item that holds.
+    fn held(&mut self) -> Option<Sending> {
+        self.holds.as_ref()?;
+        let place = self.steps.iter().position(|step| step.edit.is_none())?;
+        let decider = &self.rows[self.steps[place].row];
+        let base = match (self.steps[place].role, &decider.known) {
+            (Role::Writes(SentWrite { on: Base::NoRow(_), .. }), _) => None,
+            (Role::Writes(_), Known::Row(row)) if row.is_tombstone => Some(row.at),
+            _ => return None,
+        };
+        if !decider.layout.decides || self.steps.len() < 2 {
+            return None;
+        }
+        let (table, key) = (&decider.address.table, hold::key_of(decider.layout, &decider.address.key));
+        let mut takes = Vec::with_capacity(self.steps.len() - 1);
+        for step in self.steps.iter().filter(|step| step.edit.is_some()) {
+            let row = &self.rows[step.row];
+            let (Some(number), Some(EditStep { edit: Some(edit), .. })) = (row.layout.held, &step.edit) else {
+                return None;
+            };
+            let is_decided_here = row.held_for.as_ref().is_some_and(|decider| decider.table == *table);
+            let Known::Row(seen) = &row.known else { return None };
+            // A row that another build wrote has no map of holds yet, which a transaction makes.
+            let has_room = hold::holds_of(row.layout, &seen.attributes).is_some() && seen.bytes <= hold::LARGEST_HELD;
+            let quantity = edit.taken_from(number).filter(|_| {
+                is_decided_here && has_room && !seen.is_tombstone && matches!(step.role, Role::Adds)
+            })?;
+            let hold = Hold { attempt: self.hold, quantity, key: key.clone(), base };
+            takes.push(Take { row: step.row, hold, edit: edit.clone() });
+        }
+        let create = std::mem::take(&mut self.steps).swap_remove(place);
+        Some(Sending { steps: vec![create], transact: None, gives_way: false, contest: Contest::Race, takes })
     }
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that
@@ -104,11 +143,18 @@ impl Attempt {
         let row = self.row(item)?;
         let known = &self.rows[row];
         known.is_looked_at.store(true, Relaxed);
+        let encode = || {
+            let mut item = Table::<T>::encode(value, &known.address.key)?;
+            if known.layout.decides {
+                item.insert(known.layout.names.placed_by.to_owned(), row::bytes(self.hold.as_bytes()));
+            }
+            Ok::<_, Failure>(item)
+        };
         let write = match &known.known {
             Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => {
-                Write::Create(Table::<T>::encode(value, &known.address.key)?)
+                Write::Create(encode()?)
             }
-            Known::Row(row) if row.is_tombstone => Write::Revive(row, Table::<T>::encode(value, &known.address.key)?),
+            Known::Row(row) if row.is_tombstone => Write::Revive(row, encode()?),
             Known::Row(_) => return Err(invalid(format!("{} is there already", known.name))),
         };
         let prepared = self.prepared(row, write)?;
@@ -149,6 +195,7 @@ impl Attempt {
     /// # Errors
     /// [`FailureKind::InvalidTransaction`]: no item was observed, or it has a step already; correct the decision.
     pub fn delete_at<T: Record>(&mut self, item: Item<T>) -> Result<Version, Failure> {
+        const { assert!(!T::SETTINGS.0.decides, "an item that decides about holds is never deleted: update it instead") }
         let (index, row) = self.live(item)?;
         let prepared = self.prepared(index, Write::Delete(row.at, Some(row)))?;
         Ok(self.write(index, prepared)?.version)
@@ -259,14 +306,15 @@ impl Attempt {
         if layout.demands_values() || (row.is_some() && room(layout, row, &clauses)? == Room::AtItsVersion) {
             let Prepared { request, sent, .. } =
                 anchored.ok_or_else(|| invalid(format!("{name} must be read and be there before an edit")))?;
-            let edit = EditStep { clauses, is_blind, anchor: None };
+            let edit = EditStep { clauses, is_blind, anchor: None, edit: None };
             return self.add_step(index, request, Role::Writes(sent), Some(edit));
         }
         let anchor = anchored.map(|Prepared { request, sent, .. }| (request, sent));
         let bare = condition::edit_anywhere(address.key.clone(), layout, &clauses)
             .and_then(|write| condition::fenced(write, &layout.names, *fence));
         let bare = bare.ok_or_else(|| invalid("an edit is too long".to_owned()))?;
-        self.add_step(index, bare, Role::Adds, Some(EditStep { clauses, is_blind, anchor }))
+        let edit = layout.held.map(|_| edit.clone());
+        self.add_step(index, bare, Role::Adds, Some(EditStep { clauses, is_blind, anchor, edit }))
     }
 
     /// Adds a step without a write. It demands that the lease is still held under its token. So a holder replaced

@@ -125,6 +125,8 @@ impl Reads {
                     fence: table.raw.fence,
                     is_read_first,
                     remembers_items: table.raw.remembers_items,
+                    follows: Some(table.raw.follows),
+                    held_for: table.raw.held_for.clone(),
                     ..KnownRow::new(name, address, table.raw.layout)
                 });
                 self.stores.push(table.raw.store.clone());

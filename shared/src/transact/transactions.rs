@@ -4,6 +4,7 @@ use super::reads::Reads;
 use crate::driver::attempt::{Applied, Attempt, Done, Next};
 use crate::error::Error;
 use crate::store::Store;
+use crate::table::Holder;
 
 impl Store {
     /// Reads the items, decides, and applies all steps of the decision in one transaction, or none. After a conflict,
@@ -60,6 +61,9 @@ impl Store {
         let id = reads.id();
         let mut attempt = Attempt::of_many("transact_with_retry", reads.into_rows(sender)?, sender, call);
         attempt.reads = Some(id);
+        if attempt.rows.iter().any(|row| row.layout.held.is_some()) {
+            attempt.holds = Some(Holder::boxed(self, call));
+        }
         let done = attempt.decided(sender, call, |attempt| {
             let decided = decide(attempt);
             let writes = decided.is_ok() && attempt.has_steps();

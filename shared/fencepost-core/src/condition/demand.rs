@@ -194,6 +194,15 @@ impl Expression {
         }
     }
 
+    /// Demands a row without holds. What was held would be lost with the row.
+    pub(super) fn demand_no_holds(&mut self, layout: &Layout) {
+        if layout.held.is_some() {
+            self.name("#holds", layout.names.holds);
+            self.value(":nothing", number(0));
+            self.demand("(attribute_not_exists(#holds) OR size(#holds) = :nothing)");
+        }
+    }
+
     pub(super) fn demand_mark(&mut self, names: &Names) {
         self.name("#version", names.version);
         self.name("#buried", names.buried);

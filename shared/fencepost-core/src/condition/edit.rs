@@ -5,10 +5,11 @@ use super::write::Returned;
 use super::write::{Commit, ConditionalWrite, fenced};
 use crate::format::AttributeValue;
 use crate::format::item::Attributes;
-use crate::format::layout::Layout;
+use crate::format::layout::{Layout, MOST_HOLDS};
 use crate::format::row::{Row, number};
 use crate::{Base, SentWrite};
 use crate::{ItemVersion, WriteId};
+use std::collections::HashMap;
 
 /// A path of names to a value, from the top of the item.
 pub type Path = Vec<String>;
@@ -26,13 +27,33 @@ pub struct Clauses {
     pub demands: Vec<Condition>,
     /// Demands an item that `set` and `remove` would change.
     pub is_to_change: bool,
+    /// What becomes of the holds of the item along with the rest.
+    pub holds: Holds,
+}
+
+/// What an edit does to the holds of its item. A hold is named by the attempt that took it.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Holds {
+    /// A hold to place, if the row has room for it.
+    pub place: Option<(String, AttributeValue)>,
+    /// A hold to remove.
+    pub free: Option<String>,
+    /// Holds to remove if they are there: their attempts have placed their rows.
+    pub clear: Vec<String>,
+}
+
+impl Holds {
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Holds::default()
+    }
 }
 
 impl Clauses {
     /// Those that decide whether an item takes the edit. The new values do not, unless they have to differ.
     #[must_use]
     pub fn conditions(&self) -> Clauses {
-        let Clauses { numbers, set, remove, demands, is_to_change, .. } = self.clone();
+        let Clauses { numbers, set, remove, demands, is_to_change, holds, .. } = self.clone();
         let is_list = |(_, value): &(Path, AttributeValue)| matches!(value, AttributeValue::L(_));
         let (set, remove) = if is_to_change {
             (set, remove)
@@ -40,7 +61,8 @@ impl Clauses {
             // A list demands that no set is stored there.
             (set.into_iter().filter(is_list).collect(), Vec::new())
         };
-        Clauses { numbers, set, remove, demands, is_to_change, ..Clauses::default() }
+        let holds = Holds { clear: Vec::new(), ..holds };
+        Clauses { numbers, set, remove, demands, is_to_change, holds, ..Clauses::default() }
     }
 }
 
@@ -221,7 +243,7 @@ impl Expression {
     }
 
     fn edit(&mut self, clauses: &Clauses, layout: &Layout) {
-        let Clauses { numbers, set, remove, stamps, append, demands, is_to_change } = clauses;
+        let Clauses { numbers, set, remove, stamps, append, demands, is_to_change, holds } = clauses;
         let mut changes = Vec::new();
         for (index, AddedNumber { path, by, low, high }) in numbers.iter().enumerate() {
             let number = self.path(path);
@@ -268,7 +290,35 @@ impl Expression {
         if *is_to_change {
             self.demand(format!("({})", changes.join(" OR ")));
         }
+        self.holds(holds, layout);
         self.demand_life(layout);
+    }
+
+    fn holds(&mut self, Holds { place, free, clear }: &Holds, layout: &Layout) {
+        if layout.held.is_none() {
+            return;
+        }
+        self.name("#holds", layout.names.holds);
+        if place.is_none() && free.is_none() && clear.is_empty() {
+            // A row that another build wrote has no map yet. A path into it would be refused as invalid.
+            self.value(":none", AttributeValue::M(HashMap::new()));
+            return self.set("#holds = if_not_exists(#holds, :none)");
+        }
+        if let Some((id, hold)) = place {
+            self.name("#hold", id);
+            self.value(":hold", hold.clone());
+            self.value(":holds", number(MOST_HOLDS));
+            self.set("#holds.#hold = :hold");
+            self.demand("size(#holds) < :holds");
+        }
+        if let Some(id) = free {
+            self.name("#free", id);
+            self.remove("#holds.#free");
+        }
+        for (index, id) in clear.iter().enumerate() {
+            let name = self.name(format!("#c{index}"), id);
+            self.remove(format!("#holds.{name}"));
+        }
     }
 
     /// The text of a condition. `values` counts its values, over all conditions of an edit.
@@ -359,10 +409,12 @@ mod tests {
             append: vec![(vec!["l".to_owned()], AttributeValue::L(Vec::new()))],
             demands: vec![Condition::At(vec!["c".to_owned()], Demanded::There)],
             is_to_change: true,
+            holds: Holds { free: Some("f".to_owned()), ..Holds::default() },
         };
         assert_eq!(all.conditions(), Clauses { stamps: Vec::new(), append: Vec::new(), ..all.clone() });
         let any = Clauses { is_to_change: false, ..all.clone() };
-        let conditions = Clauses { numbers: any.numbers.clone(), demands: any.demands.clone(), ..Clauses::default() };
+        let Clauses { numbers, demands, holds, .. } = any.clone();
+        let conditions = Clauses { numbers, demands, holds, ..Clauses::default() };
         assert_eq!(any.conditions(), conditions);
     }
 }

@@ -11,7 +11,7 @@ mod versioned;
 mod write;
 
 pub use demand::Demand;
-pub use edit::{AddedNumber, Clauses, Comparison, Condition, Demanded, burn, edit_anywhere, edit_within};
+pub use edit::{AddedNumber, Clauses, Comparison, Condition, Demanded, Holds, burn, edit_anywhere, edit_within};
 pub use lease::LeaseTimes;
 pub use lease::{
     ACQUIRE_ID, EXPIRES_AT, HOLDER, LEASE_KEY, LEASE_PURGE_AT, RENEWALS, TOKEN, acquire, check_held, lease_key,
@@ -22,6 +22,7 @@ pub use query::{AT_LEAST, AT_MOST, BEGINS_WITH, BETWEEN, EQUAL_TO, LESS_THAN, MO
 pub use query::{Selected, Selection, SortBound};
 pub use ticket::take_ticket;
 pub use versioned::{
-    adopt_at, bury_at, check_absent, check_at, put_at, put_if_absent, remove_at, restamp_at, sweep_at, update_at,
+    adopt_at, bury_at, check_absent, check_at, put_at, put_if_absent, raise_tombstone, remove_at, restamp_at, sweep_at,
+    update_at,
 };
 pub use write::{Commit, ConditionalWrite, Operation, Returned, fenced};

@@ -39,6 +39,7 @@ pub fn remove_at(key: Attributes, demand: &Demand<'_>, commit: &Commit<'_>) -> O
     expression.demand_state(demand);
     expression.demand_that_no_attempt_was_applied(demand, commit);
     expression.demand_life(demand.layout());
+    expression.demand_no_holds(demand.layout());
     fenced(expression.write(Operation::Delete { key })?, demand.names(), commit.fence)
 }
 
@@ -65,6 +66,7 @@ pub fn bury_at(
     let names = demand.names();
     let mut expression = change(demand, commit, diff);
     expression.demand_life(demand.layout());
+    expression.demand_no_holds(demand.layout());
     if demand.layout().marks_by_version() {
         expression.name("#buried", names.buried);
         expression.set("#buried = :next");
@@ -103,6 +105,18 @@ pub fn restamp_at(layout: &Layout, key: Attributes, row: &Row, incarnation: Inca
     expression.demand_state(&Demand::of(layout, row));
     expression.value(":new", bytes(incarnation.as_bytes()));
     expression.set("#incarnation = :new");
+    expression.update(key)
+}
+
+/// Raises the version of a tombstone, if it is still as it was read. It stays one. Whoever would create an item on it by its
+/// version is refused from then on.
+pub fn raise_tombstone(layout: &Layout, key: Attributes, row: &Row) -> Option<ConditionalWrite> {
+    let demand = Demand::of(layout, row);
+    let mut expression = Expression::default();
+    expression.demand_state(&demand);
+    expression.value(":next", number(row.at.version.next().get()));
+    let mark = expression.name("#buried", layout.names.buried);
+    expression.set(format!("#version = :next, {mark} = :next"));
     expression.update(key)
 }
 

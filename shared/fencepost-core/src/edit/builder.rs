@@ -2,7 +2,7 @@
 //! above is the form that knows the type of the item.
 
 use super::bounds::{Bounds, negative, whole};
-use crate::condition::{AddedNumber, Clauses, Comparison, Condition, Demanded};
+use crate::condition::{AddedNumber, Clauses, Comparison, Condition, Demanded, Holds};
 use crate::format::number::{Number, compare};
 use crate::format::{AttributeValue, value};
 use crate::version::ItemVersion;
@@ -36,6 +36,8 @@ pub struct RawEdit {
     pub(super) bands: Vec<Bands>,
     pub(super) choices: Vec<Choice>,
     pub(super) seen: Option<ItemVersion>,
+    /// What it demands of the holds of the item.
+    pub(super) of_holds: Vec<Condition>,
     pub(super) invalid: Option<String>,
 }
 
@@ -163,7 +165,7 @@ impl RawEdit {
     /// Both edits as one. All of it is applied, or nothing.
     #[must_use]
     pub fn and(mut self, other: RawEdit) -> Self {
-        let RawEdit { clauses: mut more, bands, choices, seen, invalid } = other;
+        let RawEdit { clauses: mut more, bands, choices, seen, of_holds: _, invalid } = other;
         let added = self.clauses.numbers.len();
         self.bands.extend(bands.into_iter().map(|bands| Bands { number: bands.number + added, ..bands }));
         self.choices.extend(choices);
@@ -268,6 +270,32 @@ impl RawEdit {
     pub fn only_if_changed(mut self) -> Self {
         self.clauses.is_to_change = true;
         self
+    }
+
+    /// Does this to the holds of the item, which this attribute has, along with the rest. Demands an item without the hold to
+    /// place, and with the hold to free.
+    #[must_use]
+    pub fn with_holds(mut self, attribute: &str, holds: Holds) -> Self {
+        let at = |id: &String| vec![attribute.to_owned(), id.clone()];
+        if let Some((id, _)) = &holds.place {
+            self.of_holds.push(Condition::At(vec![attribute.to_owned()], Demanded::Type("M")));
+            self.of_holds.push(Condition::At(at(id), Demanded::Missing));
+        }
+        self.of_holds.extend(holds.free.iter().map(|id| Condition::At(at(id), Demanded::There)));
+        self.clauses.holds = holds;
+        self
+    }
+
+    /// What the edit takes from the number at this attribute, if that is all of it beside what follows from the number:
+    /// bands, stamps and conditions. Only such an edit can be given back.
+    #[must_use]
+    pub fn taken_from(&self, number: &str) -> Option<String> {
+        let Clauses { numbers, set, remove, append, is_to_change, .. } = &self.clauses;
+        let is_more = !(set.is_empty() && remove.is_empty() && append.is_empty() && self.choices.is_empty());
+        let [AddedNumber { path, by, .. }] = &**numbers else { return None };
+        let is_taken = *path == [number] && !is_more && !is_to_change && self.seen.is_none() && self.invalid.is_none();
+        let by = whole(by).filter(|by| is_taken && *by < 0)?;
+        Some(by.unsigned_abs().to_string())
     }
 
     /// Names a state in which the item was seen. The edit then needs no read.

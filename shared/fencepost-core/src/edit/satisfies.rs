@@ -73,7 +73,7 @@ impl Resolve for RawEdit {
         if let Some(name) = tops.chain(alone.iter().copied()).find(|name| !layout.attributes.contains(&name.as_str())) {
             return Err(invalid(value::undeclared(name)));
         }
-        if written.is_empty() {
+        if written.is_empty() && self.clauses.holds.is_empty() {
             return Err(invalid("the edit changes nothing".to_owned()));
         }
         check_count(&leaves).map_err(invalid)?;
@@ -84,6 +84,7 @@ impl Resolve for RawEdit {
             return Err(invalid(format!("the edit changes {twice}, and may change each value only once")));
         }
         let mut clauses = self.clauses.clone();
+        clauses.demands.extend(self.of_holds.iter().cloned());
         self.choose(&mut clauses, attributes);
         for (path, value) in &mut clauses.set {
             *value = as_stored(attributes, path, value).map_err(invalid)?;
@@ -226,7 +227,7 @@ impl RawEdit {
                 ask(Unmet::OutOfRange, Some(is_in_one), &asks, vec![path]);
             }
         }
-        for condition in demands {
+        for condition in demands.iter().chain(&self.of_holds) {
             ask(Unmet::NotAsDemanded, is_met(condition, item), &|| words(condition), paths_of(&[condition]));
         }
         for Choice { when, otherwise, .. } in &self.choices {

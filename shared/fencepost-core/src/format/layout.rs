@@ -18,6 +18,8 @@ pub struct Settings {
     pub regions: Regions,
     /// Whether no change moves the end of a value nearer. A table of this crate's own knows that.
     pub keeps_ends: bool,
+    /// Whether its rows decide about holds: each says which attempt placed it, and its tombstones stay.
+    pub decides: bool,
 }
 
 impl Settings {
@@ -33,6 +35,7 @@ impl Settings {
             deletes,
             regions,
             keeps_ends: false,
+            decides: false,
         }
     }
 
@@ -102,6 +105,9 @@ pub enum Regions {
     Strong,
 }
 
+/// The most holds of a row. A row with so many refuses another one until some are settled.
+pub const MOST_HOLDS: u64 = 100;
+
 /// All that the protocol needs to know of a record.
 #[derive(Clone, Copy, Debug)]
 pub struct Layout {
@@ -111,8 +117,11 @@ pub struct Layout {
     pub expires_at: Option<&'static str>,
     /// The attributes that order and name an instance, where the newest wins. Only maintenance looks at them.
     pub instance: Option<[&'static str; 2]>,
+    /// The attribute with the number of which rows of another table hold parts, if there is one.
+    pub held: Option<&'static str>,
     pub settings: Settings,
 }
+
 
 impl Deref for Layout {
     type Target = Settings;
@@ -126,7 +135,7 @@ impl Layout {
     /// A table of which only the partition key is known. No edit is late in it.
     pub const fn of_key(partition_key: &'static str) -> Self {
         let settings = Settings { window: 1, ..Settings::own() };
-        Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, instance: None, settings }
+        Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, instance: None, held: None, settings }
     }
 
     /// Refuses impossible settings when the program is compiled.
@@ -167,6 +176,19 @@ impl Layout {
         }
         if let Some(name) = self.expires_at {
             assert!(contains(self.attributes, name), "EXPIRES_AT is not among the attributes of the Record");
+        }
+        let is_own = matches!((self.settings.other_writers, regions), (OtherWriters::Nobody, Regions::One));
+        if let Some(number) = self.held {
+            assert!(contains(self.attributes, number), "the held number is not among the attributes of the Record");
+            assert!(self.expires_at.is_none(), "an item with holds does not end: drop EXPIRES_AT");
+            assert!(
+                is_own && !matches!(self.settings.deletes, Deletes::Remove),
+                "a table with holds is written by this crate alone, in one Region, and keeps tombstones"
+            );
+        }
+        if self.settings.decides {
+            assert!(self.expires_at.is_none(), "an item that decides about holds does not end: drop EXPIRES_AT");
+            assert!(self.held.is_none(), "an item that decides about holds has no holds itself");
         }
         self
     }

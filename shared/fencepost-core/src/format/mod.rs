@@ -61,6 +61,8 @@ pub enum Unwritable {
         /// Which one.
         reason: String,
     },
+    /// Parts of the row are held.
+    Held,
     /// The value cannot be stored.
     InvalidRecord {
         /// Why.
@@ -73,6 +75,7 @@ impl fmt::Display for Unwritable {
         match self {
             Unwritable::Fenced => f.write_str("the row has seen a higher fencing token"),
             Unwritable::TooLarge { bytes, limit } => write!(f, "the item would take {bytes} bytes of at most {limit}"),
+            Unwritable::Held => f.write_str("parts of the row are held"),
             Unwritable::CorruptItem { reason } | Unwritable::InvalidRecord { reason } => f.write_str(reason),
         }
     }

@@ -31,10 +31,14 @@ pub struct Names {
     pub given: &'static str,
     /// The last ticket whose writer has committed.
     pub served: &'static str,
+    /// The holds of an item: a map with the parts of its number that are taken for rows of another table.
+    pub holds: &'static str,
+    /// The attempt that placed the item, if the item decides about holds: 8 bytes.
+    pub placed_by: &'static str,
 }
 
 impl Names {
-    /// `_version`, `_incarnation`, `_writes`, `_purgeAt`, `_buried`, `_fence`, `_given` and `_served`.
+    /// `_version`, `_incarnation`, `_writes`, `_purgeAt`, `_buried`, `_fence`, `_given`, `_served`, `_holds` and `_placedBy`.
     pub const DEFAULT: Names = Names {
         version: "_version",
         incarnation: "_incarnation",
@@ -44,6 +48,8 @@ impl Names {
         fence: "_fence",
         given: "_given",
         served: "_served",
+        holds: "_holds",
+        placed_by: "_placedBy",
     };
 
     /// Renames the version: a whole number that rises with each write.
@@ -94,10 +100,22 @@ impl Names {
         Names { served: name, ..self }
     }
 
+    /// Renames the holds of an item: a map with the parts of its number that are taken for rows of another table.
+    #[must_use]
+    pub const fn holds(self, name: &'static str) -> Self {
+        Names { holds: name, ..self }
+    }
+
+    /// Renames the attempt that placed the item, if the item decides about holds: 8 bytes.
+    #[must_use]
+    pub const fn placed_by(self, name: &'static str) -> Self {
+        Names { placed_by: name, ..self }
+    }
+
     /// All of them. A value must not have these attributes.
-    pub const fn all(&self) -> [&'static str; 8] {
-        let Names { version, incarnation, writes, purge_at, buried, fence, given, served } = *self;
-        [version, incarnation, writes, purge_at, buried, fence, given, served]
+    pub const fn all(&self) -> [&'static str; 10] {
+        let Names { version, incarnation, writes, purge_at, buried, fence, given, served, holds, placed_by } = *self;
+        [version, incarnation, writes, purge_at, buried, fence, given, served, holds, placed_by]
     }
 }
 
@@ -114,6 +132,7 @@ mod tests {
     #[test]
     fn each_attribute_can_be_renamed() {
         let renamed = Names::DEFAULT.version("a").incarnation("b").writes("c").purge_at("d").buried("e");
-        assert_eq!(renamed.fence("f").given("g").served("h").all(), ["a", "b", "c", "d", "e", "f", "g", "h"]);
+        let renamed = renamed.fence("f").given("g").served("h").holds("i").placed_by("j");
+        assert_eq!(renamed.all(), ["a", "b", "c", "d", "e", "f", "g", "h", "i", "j"]);
     }
 }

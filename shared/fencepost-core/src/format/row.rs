@@ -171,7 +171,7 @@ fn read_version(value: &AttributeValue) -> Option<Version> {
     Version::new(read_number(value)?)
 }
 
-fn read_id(value: &AttributeValue) -> Option<[u8; 8]> {
+pub fn read_id(value: &AttributeValue) -> Option<[u8; 8]> {
     value.as_b()?.as_slice().try_into().ok()
 }
 
@@ -201,11 +201,18 @@ pub fn first_memory(id: WriteId, before: u64) -> AttributeValue {
 /// The attributes of this crate in a row created by the write `id` on a free key.
 pub fn first_attributes(layout: &Layout, id: WriteId) -> Attributes {
     let Settings { names, first_version, .. } = &layout.settings;
-    HashMap::from([
+    let mut attributes = HashMap::from([
         (names.version.to_owned(), number(*first_version)),
         (names.incarnation.to_owned(), bytes(id.as_bytes())),
         (names.writes.to_owned(), first_memory(id, first_version - 1)),
-    ])
+    ]);
+    attributes.extend(no_holds(layout));
+    attributes
+}
+
+/// The empty map of holds, where rows have one.
+pub fn no_holds(layout: &Layout) -> Option<(String, AttributeValue)> {
+    layout.held.map(|_| (layout.names.holds.to_owned(), AttributeValue::M(HashMap::new())))
 }
 
 /// Updates the attributes of this crate in a whole item about to replace the row: raises the version, stores the id in
