@@ -106,7 +106,9 @@ pub enum FailureKind {
     },
     /// Parts of an item are [held](crate::Holds) for orders of which nobody knows yet whether they are placed. Without these
     /// parts, the item refuses the change. Repeat the call in a second.
-    #[error("nothing was applied: parts of {name} are held for orders that are not decided yet; repeat the call in a second")]
+    #[error(
+        "nothing was applied: parts of {name} are held for orders that are not decided yet; repeat the call in a second"
+    )]
     Held {
         /// The name of the item in its [`Reads`](crate::Reads), or its key.
         name: String,

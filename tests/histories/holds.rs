@@ -7,7 +7,8 @@ use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Applied, Broken, Freezing, Rates, network_that_breaks};
 use crate::harness::total::Total;
 use fencepost::{
-    Call, Deadline, Edit, Error, Failure, FailureKind, Holds, NotEditedReason, Reads, Record, Settings, Table, UpdateError,
+    Call, Deadline, Edit, Error, Failure, FailureKind, Holds, NotEditedReason, Reads, Record, Settings, Table,
+    UpdateError,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -174,11 +175,8 @@ impl Client {
         call: &Call,
     ) -> Told {
         let mut reads = Reads::new();
-        let order = if self.client.below(2) == 0 {
-            reads.later("order", orders, id)
-        } else {
-            reads.item("order", orders, id)
-        };
+        let order =
+            if self.client.below(2) == 0 { reads.later("order", orders, id) } else { reads.item("order", orders, id) };
         let items: Vec<_> = lines
             .iter()
             .map(|(product, quantity)| (reads.remembered(product, products, product.as_str()), *quantity))
@@ -300,7 +298,8 @@ impl State {
 
     /// What is ordered of this product.
     fn ordered(&self, product: &str) -> i64 {
-        let orders = self.orders.values().filter(|order| is_live(order) && order["is_cancelled"]["BOOL"] == json!(false));
+        let orders =
+            self.orders.values().filter(|order| is_live(order) && order["is_cancelled"]["BOOL"] == json!(false));
         orders.filter_map(|order| order["lines"]["M"].get(product)).map(number).sum()
     }
 
@@ -407,8 +406,10 @@ impl Orders {
                 }
                 Some(Told::Short) => {
                     // The last state before the call, and those during it.
-                    let during: Vec<_> = states.iter().filter(|(of, _)| of.time >= *began && of.time <= *ended).collect();
-                    let before = states.iter().rev().find(|(of, _)| of.time < *began).map_or(&self.first, |(_, state)| state);
+                    let during: Vec<_> =
+                        states.iter().filter(|(of, _)| of.time >= *began && of.time <= *ended).collect();
+                    let before =
+                        states.iter().rev().find(|(of, _)| of.time < *began).map_or(&self.first, |(_, state)| state);
                     let all = || [before].into_iter().chain(during.iter().map(|(_, state)| state));
                     let last = states.last().map_or(&self.first, |(_, state)| state);
                     let is_short = |state: &State| {
@@ -444,9 +445,11 @@ impl History for Orders {
         let network = network_that_breaks(engine, rates, broken, rng);
         let scene: Arc<Scene> = Scene::new(seed, format!("{seed}-{broken:?}"), network, broken);
         let random = std::sync::atomic::AtomicU64::new(seed << 8);
-        let plain = store(&engine.client(), || SystemTime::UNIX_EPOCH + scene::EPOCH, move || {
-            random.fetch_add(0x9e37_79b9_7f4a_7c15, std::sync::atomic::Ordering::Relaxed)
-        });
+        let plain = store(
+            &engine.client(),
+            || SystemTime::UNIX_EPOCH + scene::EPOCH,
+            move || random.fetch_add(0x9e37_79b9_7f4a_7c15, std::sync::atomic::Ordering::Relaxed),
+        );
         let mut first = State::default();
         for name in NAMES {
             let id = id(&scene.name, name);
@@ -471,7 +474,14 @@ impl History for Orders {
         for product in first.products.keys() {
             last.products.insert(product.clone(), engine.row(PRODUCTS, "id", product));
         }
-        let ids: BTreeSet<_> = applied.iter().flat_map(|of| &of.rows).filter(|of| of.step.table == ORDERS).collect::<Vec<_>>().into_iter().map(|of| of.step.id.clone()).collect();
+        let ids: BTreeSet<_> = applied
+            .iter()
+            .flat_map(|of| &of.rows)
+            .filter(|of| of.step.table == ORDERS)
+            .collect::<Vec<_>>()
+            .into_iter()
+            .map(|of| of.step.id.clone())
+            .collect();
         for order in ids {
             last.orders.insert(order.clone(), engine.row(ORDERS, "id", &order));
         }
@@ -494,9 +504,7 @@ impl History for Orders {
 
     fn total(&self) -> Total {
         let count = |wanted: &dyn Fn(&Done) -> bool| self.done.iter().filter(|done| wanted(done)).count();
-        let orders = |told: Option<Told>| {
-            count(&|done| matches!(done.act, Act::Order(..)) && done.told == told)
-        };
+        let orders = |told: Option<Told>| count(&|done| matches!(done.act, Act::Order(..)) && done.told == told);
         let states = self.states();
         let held = |(_, state): &&(&Applied, State)| self.first.products.keys().any(|product| state.held(product) > 0);
         let is_burn = |applied: &&Applied| {
@@ -517,8 +525,17 @@ impl History for Orders {
     }
 
     fn assert_enough_happened(total: &Total) {
-        let enough =
-            ["placed", "replayed", "short", "heldByOthers", "notApplied", "died", "cancelled", "momentsWithHolds", "burns"];
+        let enough = [
+            "placed",
+            "replayed",
+            "short",
+            "heldByOthers",
+            "notApplied",
+            "died",
+            "cancelled",
+            "momentsWithHolds",
+            "burns",
+        ];
         assert!(total.least(&enough) > 0, "little happened: {total}");
     }
 }

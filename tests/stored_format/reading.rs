@@ -3,7 +3,7 @@
 
 use super::recorded::{ANOTHER, ANOTHER_NAME, Case, Change, MINE, MY_NAME, WHAT_TO_DO, cases, flat, from, read};
 use super::scene::{
-    ENDED, Parcel, Rows, Scene, Task, acquired, brighter, child, event, order, registered, replace, stocked, token_of,
+    ENDED, Parcel, Rows, Seats, Scene, Task, acquired, brighter, child, event, order, registered, replace, stocked, token_of,
 };
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::is_read;
@@ -69,6 +69,7 @@ async fn today_s_build_reads_and_changes_every_row_that_yesterday_s_build_left()
     mappings(&mut morning).await;
     leases(&mut morning).await;
     parcels(&mut morning).await;
+    seats(&mut morning).await;
     let recorded: BTreeSet<_> = flat(&morning.rows).map(|(table, id, _)| (table.to_owned(), id.to_owned())).collect();
     assert_eq!(morning.seen, recorded, "every recorded row is looked at");
 }
@@ -232,6 +233,18 @@ async fn parcels(morning: &mut Morning) {
     morning.is_as_it_was("Parcels", "deleted");
     parcels.create("deleted", &Parcel { weight: 7 }).await.expect("only a tombstone");
     assert_eq!(morning.changed_once("Parcels", "deleted").get("_buried"), None);
+}
+
+async fn seats(morning: &mut Morning) {
+    for ticket in ["sold", "another"] {
+        morning.is_as_it_was("Tickets", ticket);
+    }
+    // The ticket is there, so a refusal gives nothing back.
+    let refused = morning.scene.seats().edit("last", &Seats::FIELDS.free.add(-3, 0..)).await;
+    assert!(matches!(&refused, Err(UpdateError::Refused(refused)) if refused.item.free == 2), "{refused:?}");
+    morning.is_as_it_was("Seats", "last");
+    morning.scene.sell("third", &["held"]).await;
+    assert_eq!(morning.changed_once("Seats", "held")["free"], json!({"N": "0"}));
 }
 
 /// A client that loses its first applied write: instead of it, the rows are as the recorded build left them.

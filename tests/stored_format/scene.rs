@@ -10,7 +10,7 @@ use crate::harness::world::{ALLOWED, World, context};
 use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
 use fencepost::lambda::respond_batch;
-use fencepost::{Record, Settings, Store, Table};
+use fencepost::{Error, Holds, Reads, Record, Settings, Store, Table};
 use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -35,9 +35,28 @@ pub struct Parcel {
     pub weight: u64,
 }
 
+/// An item of which tickets hold parts.
+#[derive(Clone, Debug, Serialize, Deserialize, Record)]
+#[record(key = "rowId", holds = Holds::of("free"))]
+pub struct Seats {
+    pub free: i64,
+}
+
+/// An item that decides about what it takes.
+#[derive(Clone, Serialize, Deserialize, Record)]
+#[record(key = "ticketId", settings = Settings::deciding())]
+pub struct Ticket {
+    pub seats: i64,
+}
+
 /// Every table, each with its partition key.
 pub fn tables() -> BTreeMap<&'static str, &'static str> {
-    let of_users: &[_] = &[("Tasks", Task::PARTITION_KEY), ("Parcels", Parcel::PARTITION_KEY)];
+    let of_users: &[_] = &[
+        ("Tasks", Task::PARTITION_KEY),
+        ("Parcels", Parcel::PARTITION_KEY),
+        ("Seats", Seats::PARTITION_KEY),
+        ("Tickets", Ticket::PARTITION_KEY),
+    ];
     [Devices::TABLES, Shop::TABLES, Mappings::TABLES, Leasing::TABLES, of_users]
         .into_iter()
         .flatten()
@@ -123,6 +142,26 @@ impl Scene {
 
     pub fn parcels(&self) -> Table<Parcel> {
         self.store.table("Parcels")
+    }
+
+    /// The rows of seats, of which tickets hold some.
+    pub fn seats(&self) -> Table<Seats> {
+        self.store.table::<Seats>("Seats").held_for(&self.store.table::<Ticket>("Tickets"))
+    }
+
+    /// Sells seats of these rows, one of each: takes them, and creates the ticket.
+    pub async fn sell(&self, ticket: &str, rows: &[&str]) {
+        let mut reads = Reads::new();
+        let created = reads.later("ticket", &self.store.table::<Ticket>("Tickets"), ticket);
+        let taken: Vec<_> = rows.iter().map(|row| reads.item(*row, &self.seats(), *row)).collect();
+        let sold = self.store.transact_with_retry(reads, |attempt| {
+            for item in &taken {
+                attempt.edit(*item, &Seats::FIELDS.free.add(-1, 0..))?;
+            }
+            attempt.put_if_absent(created, &Ticket { seats: 1 })?;
+            Ok::<_, Error>(())
+        });
+        sold.await.expect("free seats");
     }
 
     /// All rows as they are stored.
@@ -228,6 +267,7 @@ pub async fn play() -> Scene {
     scene.done(&event("lease-renew", "renewed", &json!({"token": token, "ttlSeconds": 120})), 200).await;
     play_line(&scene).await;
     play_parcels(&scene).await;
+    play_seats(&scene).await;
     scene
 }
 
@@ -248,6 +288,15 @@ async fn play_line(scene: &Scene) {
     let drawn = AtomicU64::new(815);
     let this = scene.drawing(&client, move || drawn.fetch_add(1, SeqCst));
     this.done(&event("device-state-patch-state", "lined", &json!({"list": [1]})), 200).await;
+}
+
+/// Some seats are sold. The ticket is there, and the row still has its hold.
+async fn play_seats(scene: &Scene) {
+    for row in ["held", "last"] {
+        scene.seats().create(row, &Seats { free: 3 }).await.expect("a free key");
+    }
+    scene.sell("sold", &["held", "last"]).await;
+    scene.sell("another", &["held"]).await;
 }
 
 async fn play_parcels(scene: &Scene) {

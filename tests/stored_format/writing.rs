@@ -19,7 +19,12 @@ fn certain(row: &Value) -> Value {
         versions.sort();
         *writes = json!({"write ids": ids, "their versions": versions, "has the id of the create": names_creation});
     }
-    for (name, bytes) in [("_incarnation", 12), ("acquireId", 24)] {
+    if let Some(holds) = attributes.get_mut("_holds") {
+        let all = holds["M"].as_object().expect("`_holds` is a map");
+        assert!(all.keys().all(|attempt| is_write_id(attempt)), "{all:?}");
+        *holds = json!(all.values().collect::<Vec<_>>());
+    }
+    for (name, bytes) in [("_incarnation", 12), ("_placedBy", 12), ("acquireId", 24)] {
         if let Some(id) = attributes.get_mut(name).filter(|id| id["B"].as_str().is_some_and(|text| text.len() == bytes))
         {
             *id = json!({"B": format!("{bytes} characters of base64")});

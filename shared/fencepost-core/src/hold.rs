@@ -227,7 +227,9 @@ mod tests {
             }
         }
         let with = |value| Attributes::from([("_holds".to_owned(), AttributeValue::M([(id(1).name(), value)].into()))]);
-        for damaged in [text("3"), AttributeValue::L(vec![row::number(3)]), AttributeValue::L(vec![text("3"), text("o")])] {
+        for damaged in
+            [text("3"), AttributeValue::L(vec![row::number(3)]), AttributeValue::L(vec![text("3"), text("o")])]
+        {
             assert_eq!(holds_of(&of_key, &with(damaged.clone())), None, "{damaged:?}");
         }
         assert_eq!(holds_of(&of_key, &Attributes::new()), None);

@@ -3,11 +3,11 @@
 use crate::WriteId;
 use crate::condition::{self, Clauses, Commit, ConditionalWrite, Demand, Operation};
 use crate::edit::{Room, room};
-use crate::format::{AsKind, Unwritable};
 use crate::format::item::{Attributes, Diff};
 use crate::format::layout::{Deletes, Layout};
 use crate::format::row::{self, Row, check_size, size_of_item};
 use crate::format::value;
+use crate::format::{AsKind, Unwritable};
 use crate::{Base, ItemVersion, SentWrite, Version, is_soon};
 use std::time::{Duration, SystemTime};
 

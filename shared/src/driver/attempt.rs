@@ -470,7 +470,8 @@ impl Attempt {
         }
         // No create of this attempt has left, so none ever will.
         let is_held = |taken: &Taken| !matches!(taken, Taken::Refused(_));
-        let back: Vec<_> = takes.iter().zip(&taken).filter(|(_, taken)| is_held(taken)).map(|(take, _)| take.clone()).collect();
+        let back: Vec<_> =
+            takes.iter().zip(&taken).filter(|(_, taken)| is_held(taken)).map(|(take, _)| take.clone()).collect();
         let learned = holds.give_back(&self.rows, &back, None).await;
         self.holds = Some(holds);
         learned.into_iter().for_each(|(row, known)| self.learn(row, known));

@@ -104,7 +104,10 @@ impl RowCache {
     pub(crate) fn placed(&self, table: &str, key: &Attributes) -> Vec<WriteId> {
         let address = address(table, key);
         let generations = self.generations();
-        generations.iter().find_map(|generation| generation.get(&address)).map_or_else(Vec::new, |seen| seen.placed.clone())
+        generations
+            .iter()
+            .find_map(|generation| generation.get(&address))
+            .map_or_else(Vec::new, |seen| seen.placed.clone())
     }
 
     /// Enters the crowd at this key, until the place is dropped. `None` if the row was not seen.

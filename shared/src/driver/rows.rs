@@ -3,9 +3,9 @@
 use super::send::{Address, Boxed, Reason, SendOutcome, Sender, step};
 use crate::error::Failure;
 use fencepost_core::condition::{Clauses, ConditionalWrite, HOLDER, LEASE_KEY, Operation, TOKEN};
+use fencepost_core::edit::RawEdit;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::Layout;
-use fencepost_core::edit::RawEdit;
 use fencepost_core::format::row::{self, Row};
 use fencepost_core::hold::Hold;
 use fencepost_core::{Base, Incarnation, Leave, Line, Role, Seen, SeenRow, SentWrite, is_in_window, is_lost};

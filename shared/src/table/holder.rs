@@ -208,9 +208,7 @@ impl Holder {
         let mut undecided: Vec<(usize, Hold)> = Vec::new();
         for &place in looked_at {
             let holds = holds_in(&rows[place]).into_iter();
-            undecided.extend(
-                holds.filter(|hold| !self.committed.contains(&hold.attempt)).map(|hold| (place, hold)),
-            );
+            undecided.extend(holds.filter(|hold| !self.committed.contains(&hold.attempt)).map(|hold| (place, hold)));
         }
         let mut latest: HashMap<usize, Known> = HashMap::new();
         loop {
@@ -280,12 +278,7 @@ impl Holder {
 
     /// Removes placed holds from a row that has no room for others, or that needs to have none, so that the decision may try
     /// again. All holds of the rows are placed.
-    async fn make_room(
-        &self,
-        rows: &[KnownRow],
-        looked_at: &[usize],
-        needs_none: bool,
-    ) -> Result<Settled, Failure> {
+    async fn make_room(&self, rows: &[KnownRow], looked_at: &[usize], needs_none: bool) -> Result<Settled, Failure> {
         for &place in looked_at {
             let (row, placed) = (&rows[place], holds_in(&rows[place]));
             let is_full = placed.len() as u64 >= MOST_HOLDS && !row.refused.is_empty();
@@ -319,8 +312,8 @@ impl HoldKeeper for Holder {
                 loop {
                     match self.fates(&decider, &[&take.hold]).await.as_deref() {
                         Ok([(Fate::Dead, _)]) => break,
-                        Ok([(Fate::Undecided, row)])
-                            if self.burn(&decider, &take.hold, row.as_ref()).await.is_ok() => {}
+                        Ok([(Fate::Undecided, row)]) if self.burn(&decider, &take.hold, row.as_ref()).await.is_ok() => {
+                        }
                         other => {
                             debug!(?other, "what was taken is left to others");
                             return Vec::new();

@@ -97,9 +97,9 @@ impl Attempt {
             let Known::Row(seen) = &row.known else { return None };
             // A row that another build wrote has no map of holds yet, which a transaction makes.
             let has_room = hold::holds_of(row.layout, &seen.attributes).is_some() && seen.bytes <= hold::LARGEST_HELD;
-            let quantity = edit.taken_from(number).filter(|_| {
-                is_decided_here && has_room && !seen.is_tombstone && matches!(step.role, Role::Adds)
-            })?;
+            let quantity = edit
+                .taken_from(number)
+                .filter(|_| is_decided_here && has_room && !seen.is_tombstone && matches!(step.role, Role::Adds))?;
             let hold = Hold { attempt: self.hold, quantity, key: key.clone(), base };
             takes.push(Take { row: step.row, hold, edit: edit.clone() });
         }

@@ -3,7 +3,7 @@
 
 use super::values::{Bytes, Draw, Drawn, Ends, Fixed, Odd, PartitionField, Rare, SortField};
 use fencepost::lww::LwwRecord;
-use fencepost::{Index, Names, Projection, Record, Settings};
+use fencepost::{Holds, Index, Names, Projection, Record, Settings};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -80,7 +80,9 @@ const RENAMED: Names = Names::DEFAULT
     .buried("deletedAt")
     .fence("token")
     .given("tickets")
-    .served("turn");
+    .served("turn")
+    .holds("parts")
+    .placed_by("attempt");
 
 subjects! {
     #[record(key = "id")]
@@ -171,6 +173,8 @@ subjects! {
     Narrow "S" { text: String }
     #[record(key = "id", settings = Settings::own().remembered_writes(128).edit_window(128))]
     Wide "S" { text: String }
+    #[record(key = "id", holds = Holds::of("n"))]
+    Holding "S" { text: String }
     #[record(key = "number")]
     NumberKey "N" { text: String }
     #[record(key = "bytes")]

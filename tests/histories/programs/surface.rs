@@ -35,9 +35,17 @@ const SOURCES: &[(&str, &[&str])] = &[
 /// What only shows a part of its value.
 const SHOWN: &[&str] = &["clock", "clock_skew", "free_in", "length", "now", "policy", "remaining", "store", "token"];
 
-/// What the harness of all histories plays, and what only the derive macro calls: see [`super::fields`].
-const OF_THE_HARNESS: &[&str] =
-    &["Store::new", "Store::with_clock", "Store::with_policy", "Store::with_rng", "Field::derived"];
+/// What the harness of all histories plays, what only the derive macro calls (see [`super::fields`]), and what histories of
+/// orders with holds play.
+const OF_THE_HARNESS: &[&str] = &[
+    "Store::new",
+    "Store::with_clock",
+    "Store::with_policy",
+    "Store::with_rng",
+    "Field::derived",
+    "Settings::deciding",
+    "Table::held_for",
+];
 
 /// All operations and options.
 pub static ALL: LazyLock<BTreeSet<&'static str>> = LazyLock::new(|| {
@@ -69,7 +77,7 @@ fn attributes_of_the_derive() -> Vec<String> {
     let lists =
         names.items.into_iter().filter_map(|item| if let Item::Const(list) = item { Some(*list.expr) } else { None });
     let mut found: Vec<_> =
-        ["rename_all", "rename", "skip", "key", "sort", "expires_at", "settings"].map(str::to_owned).into();
+        ["rename_all", "rename", "skip", "key", "sort", "expires_at", "settings", "holds"].map(str::to_owned).into();
     for list in lists {
         let Expr::Reference(list) = list else { continue };
         let Expr::Array(list) = *list.expr else { continue };

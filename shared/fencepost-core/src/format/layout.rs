@@ -122,7 +122,6 @@ pub struct Layout {
     pub settings: Settings,
 }
 
-
 impl Deref for Layout {
     type Target = Settings;
 
@@ -135,7 +134,15 @@ impl Layout {
     /// A table of which only the partition key is known. No edit is late in it.
     pub const fn of_key(partition_key: &'static str) -> Self {
         let settings = Settings { window: 1, ..Settings::own() };
-        Layout { partition_key, sort_key: None, attributes: &[], expires_at: None, instance: None, held: None, settings }
+        Layout {
+            partition_key,
+            sort_key: None,
+            attributes: &[],
+            expires_at: None,
+            instance: None,
+            held: None,
+            settings,
+        }
     }
 
     /// Refuses impossible settings when the program is compiled.
