@@ -7,6 +7,7 @@ mod crowds;
 mod deadlines;
 mod edits;
 mod handles;
+mod holds;
 mod https;
 mod leases;
 mod limits;

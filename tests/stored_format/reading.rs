@@ -3,7 +3,8 @@
 
 use super::recorded::{ANOTHER, ANOTHER_NAME, Case, Change, MINE, MY_NAME, WHAT_TO_DO, cases, flat, from, read};
 use super::scene::{
-    ENDED, Parcel, Rows, Seats, Scene, Task, acquired, brighter, child, event, order, registered, replace, stocked, token_of,
+    ENDED, Parcel, Rows, Scene, Seats, Task, acquired, brighter, child, event, order, registered, replace, stocked,
+    token_of,
 };
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::is_read;

@@ -31,7 +31,7 @@ pub struct Attempt {
     pub(crate) steps: Vec<WriteStep>,
     /// The machine, with the id of this attempt and the earlier ones that it excludes.
     pub(super) change: Change,
-    pub(super) row_cache: Arc<RowCache>,
+    pub(crate) row_cache: Arc<RowCache>,
     /// How many attempts were refused for the conditions of an edit.
     pub(crate) refusals: usize,
     /// With more, the change would end as unknown: too many attempts would be open, or no more are allowed.
@@ -56,14 +56,9 @@ pub(crate) trait HoldKeeper: fmt::Debug + Send + Sync {
     /// Takes all of these at once.
     fn take<'a>(&'a self, rows: &'a [KnownRow], takes: &'a [Take]) -> BoxFuture<'a, Vec<Taken>>;
 
-    /// Gives back what was taken, as far as time allows. With the place of the row that decides, first makes sure that no
-    /// create of the attempt is applied. Returns the rows as they are then.
-    fn give_back<'a>(
-        &'a self,
-        rows: &'a [KnownRow],
-        takes: &'a [Take],
-        burns: Option<usize>,
-    ) -> BoxFuture<'a, Vec<(usize, Known)>>;
+    /// Gives back what was taken, as far as time allows. No create of the attempt was applied, and none ever will be. Returns
+    /// the rows as they are then.
+    fn give_back<'a>(&'a self, rows: &'a [KnownRow], takes: &'a [Take]) -> BoxFuture<'a, Vec<(usize, Known)>>;
 
     /// Notes that the row for which these were taken is there.
     fn placed(&self, rows: &[KnownRow], takes: &[Take]);
@@ -472,7 +467,7 @@ impl Attempt {
         let is_held = |taken: &Taken| !matches!(taken, Taken::Refused(_));
         let back: Vec<_> =
             takes.iter().zip(&taken).filter(|(_, taken)| is_held(taken)).map(|(take, _)| take.clone()).collect();
-        let learned = holds.give_back(&self.rows, &back, None).await;
+        let learned = holds.give_back(&self.rows, &back).await;
         self.holds = Some(holds);
         learned.into_iter().for_each(|(row, known)| self.learn(row, known));
         let mut failed = None;
@@ -482,9 +477,13 @@ impl Attempt {
                 Taken::Refused(known) => {
                     let layout = self.rows[take.row].layout;
                     let attributes = known.row().map(|row| &row.attributes);
+                    let has_map = attributes.is_some_and(|item| item.contains_key(layout.names.holds));
                     let refused = take.edit.resolve(layout, attributes).map(|clauses| clauses.conditions());
                     self.learn(take.row, known);
-                    self.rows[take.row].refused.extend(refused);
+                    // A row without a map of holds takes the edit in a transaction, which makes the map.
+                    if has_map {
+                        self.rows[take.row].refused.extend(refused);
+                    }
                     self.last = Some(Last { pending: None });
                 }
                 Taken::Failed(failure) => failed = failed.or(Some(failure)),
@@ -508,14 +507,14 @@ impl Attempt {
         if let Err(then) = self.take(&takes).await {
             return then;
         }
-        let (id, place) = (self.attempts().id, sending.steps[0].row);
+        let id = self.attempts().id;
         let then = self.send_steps(driver, sending).await;
         let Some(holds) = self.holds.take() else { return then };
         match &then {
             Then::Applied { id: applied, .. } if *applied == id => holds.placed(&self.rows, &takes),
             Then::Failed(Failure { kind: FailureKind::OutcomeUnknown { .. }, .. }) => {}
             Then::Applied { .. } | Then::Failed(_) | Then::Decide => {
-                let learned = holds.give_back(&self.rows, &takes, Some(place)).await;
+                let learned = holds.give_back(&self.rows, &takes).await;
                 learned.into_iter().for_each(|(row, known)| self.learn(row, known));
             }
         }

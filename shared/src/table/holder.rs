@@ -37,12 +37,18 @@ pub(crate) struct Holder {
     /// When each undecided hold was seen first, by the clock of this client.
     watched: HashMap<WriteId, Duration>,
     rounds: u32,
+    /// How long an undecided hold is watched before it is burned.
+    patience: Duration,
 }
 
 impl Holder {
     pub(crate) fn boxed(store: &Store, call: &Call) -> Box<dyn HoldKeeper> {
+        Self::with_patience(store, call, PATIENCE)
+    }
+
+    pub(super) fn with_patience(store: &Store, call: &Call, patience: Duration) -> Box<dyn HoldKeeper> {
         let (committed, watched) = Default::default();
-        Box::new(Holder { store: store.in_call(call), call: call.clone(), committed, watched, rounds: 0 })
+        Box::new(Holder { store: store.in_call(call), call: call.clone(), committed, watched, rounds: 0, patience })
     }
 
     fn table_of(&self, row: &KnownRow) -> RawTable {
@@ -232,7 +238,7 @@ impl Holder {
                 {
                     learned.push((own, Known::Row(row.clone())));
                 }
-                match settlement(fate, now.saturating_sub(since), PATIENCE) {
+                match settlement(fate, now.saturating_sub(since), self.patience) {
                     Settlement::Remove => {
                         self.committed.insert(hold.attempt);
                     }
@@ -299,39 +305,17 @@ impl HoldKeeper for Holder {
         Box::pin(join_all(takes.iter().map(|take| self.take_one(&rows[take.row], take)).collect()))
     }
 
-    fn give_back<'a>(
-        &'a self,
-        rows: &'a [KnownRow],
-        takes: &'a [Take],
-        burns: Option<usize>,
-    ) -> BoxFuture<'a, Vec<(usize, Known)>> {
-        Box::pin(async move {
-            if let (Some(place), Some(take)) = (burns, takes.first()) {
-                let KnownRow { address, layout, .. } = &rows[place];
-                let decider = Decider { table: address.table.clone(), layout };
-                loop {
-                    match self.fates(&decider, &[&take.hold]).await.as_deref() {
-                        Ok([(Fate::Dead, _)]) => break,
-                        Ok([(Fate::Undecided, row)]) if self.burn(&decider, &take.hold, row.as_ref()).await.is_ok() => {
-                        }
-                        other => {
-                            debug!(?other, "what was taken is left to others");
-                            return Vec::new();
-                        }
-                    }
+    fn give_back<'a>(&'a self, rows: &'a [KnownRow], takes: &'a [Take]) -> BoxFuture<'a, Vec<(usize, Known)>> {
+        let back = move |take: &'a Take| async move {
+            match self.give_back(&rows[take.row], Known::Nothing, &take.hold).await {
+                Ok(known) => Some((take.row, known)),
+                Err(failure) => {
+                    debug!(%failure, "what was taken is left to others");
+                    None
                 }
             }
-            let back = |take: &'a Take| async move {
-                match self.give_back(&rows[take.row], Known::Nothing, &take.hold).await {
-                    Ok(known) => Some((take.row, known)),
-                    Err(failure) => {
-                        debug!(%failure, "what was taken is left to others");
-                        None
-                    }
-                }
-            };
-            join_all(takes.iter().map(back).collect()).await.into_iter().flatten().collect()
-        })
+        };
+        Box::pin(async move { join_all(takes.iter().map(back).collect()).await.into_iter().flatten().collect() })
     }
 
     fn placed(&self, rows: &[KnownRow], takes: &[Take]) {

@@ -76,7 +76,8 @@ impl Attempt {
     /// others takes from an item that holds.
     fn held(&mut self) -> Option<Sending> {
         self.holds.as_ref()?;
-        let place = self.steps.iter().position(|step| step.edit.is_none())?;
+        let mut others = (0..self.steps.len()).filter(|&index| self.steps[index].edit.is_none());
+        let (Some(place), None) = (others.next(), others.next()) else { return None };
         let decider = &self.rows[self.steps[place].row];
         let base = match (self.steps[place].role, &decider.known) {
             (Role::Writes(SentWrite { on: Base::NoRow(_), .. }), _) => None,
@@ -95,8 +96,12 @@ impl Attempt {
             };
             let is_decided_here = row.held_for.as_ref().is_some_and(|decider| decider.table == *table);
             let Known::Row(seen) = &row.known else { return None };
-            // A row that another build wrote has no map of holds yet, which a transaction makes.
-            let has_room = hold::holds_of(row.layout, &seen.attributes).is_some() && seen.bytes <= hold::LARGEST_HELD;
+            // A row that another build wrote has no map of holds yet. A transaction makes it, and the next order looks.
+            let has_map = hold::holds_of(row.layout, &seen.attributes).is_some();
+            if !has_map {
+                self.row_cache.remove(&row.address.table, &row.address.key);
+            }
+            let has_room = has_map && seen.bytes <= hold::LARGEST_HELD;
             let quantity = edit
                 .taken_from(number)
                 .filter(|_| is_decided_here && has_room && !seen.is_tombstone && matches!(step.role, Role::Adds))?;

@@ -27,8 +27,20 @@ impl Facts {
                 settings.split_once(&format!("{name}: ")).unwrap_or_else(|| panic!("no {name}: {settings}"));
             rest.split([',', ' ', '}']).next().unwrap_or_default().trim_matches('"').to_owned()
         };
-        let names =
-            ["version", "incarnation", "writes", "purge_at", "buried", "fence", "given", "served", "holds", "placed_by"].map(word).into();
+        let names = [
+            "version",
+            "incarnation",
+            "writes",
+            "purge_at",
+            "buried",
+            "fence",
+            "given",
+            "served",
+            "holds",
+            "placed_by",
+        ]
+        .map(word)
+        .into();
         let (remembered, hidden) = (word("remembered").parse().expect("a number"), KINDS[kind].hidden());
         Facts { names, remembered, deletes: word("deletes"), hidden }
     }
