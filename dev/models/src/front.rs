@@ -98,6 +98,7 @@ impl Scene {
             steps: writes.iter().map(|write| self.step(kind, write)).collect(),
             lines_up_at,
             gives_way: kind == Kind::AddOrUpdate && !has_turned,
+            rereads: false,
             is_transaction: writes.len() > 1 || (kind.is_change() && self.rules.versions_may_repeat),
         };
         Next::Send(Sending { writes, plan, has_turned })

@@ -50,6 +50,8 @@ pub struct Plan {
     pub gives_way: bool,
     /// Whether the steps are sent as a transaction, with a token.
     pub is_transaction: bool,
+    /// Whether the row is read again after throttling, because the write would come too late by then.
+    pub rereads: bool,
 }
 
 /// What to do next.
@@ -192,6 +194,8 @@ pub struct Change {
     /// The number of writes sent, burns included.
     rounds: u32,
     sends: u32,
+    /// How often an attempt was given up because it was throttled.
+    throttled: u32,
     phase: Phase,
     exchange: Option<Exchange>,
     told: Option<Told>,
@@ -273,6 +277,7 @@ impl Change {
             looks_at: now.at,
             rounds: 0,
             sends: 0,
+            throttled: 0,
             phase: Phase::Deciding,
             exchange: None,
             told: None,
@@ -465,6 +470,22 @@ impl Change {
                 self.round_trip = exchange.round_trip;
             }
             self.ended(end, answer, now, draw);
+        } else if matches!(answer.outcome, Outcome::NotApplied { throttled: Some(_) }) && !exchange.may_be_applied() {
+            self.reread(now, draw);
+        }
+    }
+
+    /// Gives up a throttled attempt that would be too late after a pause. None of its sends was applied, nor ever will be.
+    fn reread(&mut self, now: Now, draw: Draw<'_>) {
+        let Phase::Attempting(plan, _) = &self.phase else { return };
+        if !plan.rereads {
+            return;
+        }
+        let rows = plan.steps.iter().map(|step| step.row).collect();
+        (self.exchange, self.phase) = (None, Phase::Deciding);
+        self.throttled += 1;
+        if self.looks_after(RetryPolicy::crowded_pause(self.throttled, draw()), now) {
+            self.tell(Told::Look(rows));
         }
     }
 

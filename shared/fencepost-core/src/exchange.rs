@@ -301,6 +301,11 @@ impl Exchange {
         }
     }
 
+    /// Whether a send may have been applied, or may still be.
+    pub fn may_be_applied(&self) -> bool {
+        self.pending.is_some() || !self.flights.is_empty()
+    }
+
     fn out_of_time(&self) -> End {
         End::OutOfTime { pending: self.pending.map(Cause::Send), not_now: self.not_now.map(Cause::Send) }
     }

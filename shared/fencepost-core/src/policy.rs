@@ -180,6 +180,13 @@ impl RetryPolicy {
         fraction(grown(first, 2, sends.saturating_sub(1), MAX_RESEND_PAUSE), random)
     }
 
+    /// The pause of a writer in a crowd after it was throttled for this time. The first pause is the longest: whoever came later
+    /// waits for those who have waited already.
+    pub fn crowded_pause(throttled: u32, random: u64) -> Duration {
+        let bound = MAX_RESEND_PAUSE / (1 << throttled.saturating_sub(1).min(4));
+        bound / 2 + fraction(bound / 2, random)
+    }
+
     /// The bound of the pause before the holds of an item are looked at again, after so many looks.
     pub fn hold_pause(looks: u32) -> Duration {
         grown(RESEND_PAUSE, 2, looks.saturating_sub(1), MAX_HOLD_PAUSE)

@@ -127,7 +127,7 @@ impl Play {
     fn plan(&mut self, steps: &[(usize, Role)], set: impl FnOnce(&mut Plan)) {
         let step = |&(row, role)| Step { row, role, rules: RULES, is_named_by_client: false };
         let steps = steps.iter().map(step).collect();
-        let mut plan = Plan { steps, lines_up_at: None, gives_way: false, is_transaction: false };
+        let mut plan = Plan { steps, lines_up_at: None, gives_way: false, is_transaction: false, rereads: false };
         set(&mut plan);
         let (now, random) = (self.now(), self.random);
         self.change.attempt(plan, now, &mut || random);

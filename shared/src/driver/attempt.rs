@@ -43,6 +43,8 @@ pub struct Attempt {
     requests: Requests,
     /// The method that was called.
     operation: &'static str,
+    /// Whether the last attempt was not sent, or was throttled, and its rows were read instead.
+    pub(crate) has_looked: bool,
     /// The attempt of this decision in the holds that it takes, and in the row that it places.
     pub(crate) hold: WriteId,
     /// What keeps the holds, if rows may have some.
@@ -183,6 +185,7 @@ impl Attempt {
             reads: None,
             requests,
             operation,
+            has_looked: false,
             hold: WriteId::from_random(0),
             holds: None,
         }
@@ -434,6 +437,7 @@ impl Attempt {
             lines_up_at,
             gives_way: sending.gives_way,
             is_transaction: sending.transact.is_some(),
+            rereads: sending.rereads,
         }
     }
 
@@ -543,7 +547,10 @@ impl Attempt {
                 self.read(driver, sending.steps.iter().map(|step| step.row).collect()).await
             }
             Told::Look(unread) => match self.learn_shown(driver) {
-                Ok(()) => self.read(driver, unread).await,
+                Ok(()) => {
+                    self.has_looked = true;
+                    self.read(driver, unread).await
+                }
                 Err(failure) => Then::Failed(failure),
             },
             Told::Refused { pending } => {

@@ -7,6 +7,8 @@ use fencepost_core::{ItemVersion, Memory, Trace, WriteId};
 use std::collections::{BTreeMap, HashMap};
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The most rows of one generation. Both generations together hold at most twice as many.
 const GENERATION: usize = 5 * 100;
@@ -21,9 +23,11 @@ const LARGEST_ITEM: usize = 16 * 1024;
 ///
 /// These rows may be out of date. So a write based on one demands the version or the window. No answer rests on one
 /// alone.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct RowCache {
     generations: Mutex<[Generation; 2]>,
+    /// The moment from which the times of sights are counted.
+    began: Instant,
 }
 
 type Generation = HashMap<String, LastSeen>;
@@ -36,10 +40,17 @@ struct LastSeen {
     crowd: Weak<()>,
     /// Attempts of this client that have placed their rows, and whose holds may still be in this one.
     placed: Vec<WriteId>,
+    /// When the row was seen, and how many versions it rose in a second before.
+    seen_at: Duration,
+    pace: f64,
     heap: usize,
 }
 
 impl RowCache {
+    pub(crate) fn new(began: Instant) -> Self {
+        RowCache { generations: Mutex::default(), began }
+    }
+
     /// The row last seen at this key. It has no attributes if they were not kept.
     pub(crate) fn get(&self, table: &str, key: &Attributes) -> Option<Arc<Row>> {
         let address = address(table, key);
@@ -70,6 +81,7 @@ impl RowCache {
         let mut before = generations.iter_mut().find_map(|generation| generation.get_mut(&address));
         let crowd = before.as_ref().map(|before| before.crowd.clone()).unwrap_or_default();
         let placed = before.as_mut().map(|before| mem::take(&mut before.placed)).unwrap_or_default();
+        let (seen_at, mut pace) = (self.began.elapsed(), 0.0);
         let mut memory = row.memory.clone();
         let made = made.filter(|(made, _)| made.incarnation == row.at.incarnation);
         let note =
@@ -81,13 +93,22 @@ impl RowCache {
                 return;
             }
             memory.answered_as(&before.row.memory);
+            pace = before.pace_until(row.at.version.get(), seen_at);
         }
         note(&mut memory);
         let is_kept = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
         let attributes = if is_kept { row.attributes.clone() } else { Attributes::new() };
         let row = Row { attributes, memory, ..*row };
         let heap = heap_of_row(&address, &row);
-        insert(&mut generations, address, LastSeen { row: Arc::new(row), crowd, placed, heap });
+        insert(&mut generations, address, LastSeen { row: Arc::new(row), crowd, placed, seen_at, pace, heap });
+    }
+
+    /// How many versions the row has probably risen since it was seen last.
+    pub(crate) fn risen(&self, table: &str, key: &Attributes) -> f64 {
+        let address = address(table, key);
+        let generations = self.generations();
+        let seen = generations.iter().find_map(|generation| generation.get(&address));
+        seen.map_or(0.0, |seen| self.began.elapsed().saturating_sub(seen.seen_at).as_secs_f64() * seen.pace)
     }
 
     /// Notes that this attempt has placed its row. The row at this key may still have its hold.
@@ -129,6 +150,16 @@ impl RowCache {
 
     fn generations(&self) -> MutexGuard<'_, [Generation; 2]> {
         self.generations.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl LastSeen {
+    /// The pace of the row, which has this version at this time. Versions are far below 2^52.
+    #[expect(clippy::cast_precision_loss, reason = "only a guess rests on it")]
+    fn pace_until(&self, version: u64, at: Duration) -> f64 {
+        let rose = version.saturating_sub(self.row.at.version.get());
+        let time = at.saturating_sub(self.seen_at).as_secs_f64();
+        if rose == 0 || time <= 0.0 { self.pace } else { rose as f64 / time }
     }
 }
 
@@ -222,7 +253,7 @@ mod tests {
 
     #[test]
     fn a_later_version_or_another_row_replaces_what_was_seen_and_an_earlier_version_does_not() {
-        let rows = RowCache::default();
+        let rows = RowCache::new(Instant::now());
         for (seen, by, expected) in [(5, 1, 5), (7, 1, 7), (6, 1, 7), (2, 2, 2)] {
             rows.insert("T", &key(1), &row_at(seen, by), false, None);
             assert_eq!(version(&rows, 1), Some(expected));
@@ -234,7 +265,7 @@ mod tests {
 
     #[test]
     fn the_number_of_rows_is_bounded_and_those_in_use_stay() {
-        let rows = RowCache::default();
+        let rows = RowCache::new(Instant::now());
         for number in 0..10 * GENERATION {
             rows.insert("T", &key(number), &row_at(1, 1), false, None);
             assert_eq!(version(&rows, 0), Some(1), "after {number}");
@@ -245,7 +276,7 @@ mod tests {
 
     #[test]
     fn an_item_is_kept_on_demand_and_only_if_it_has_at_most_16_kb() {
-        let rows = RowCache::default();
+        let rows = RowCache::new(Instant::now());
         let of_size = |version, bytes: usize| {
             let mut row = row_at(version, 1);
             row.attributes = [("text".to_owned(), AttributeValue::S("x".repeat(bytes - "text".len())))].into();
@@ -271,7 +302,7 @@ mod tests {
 
     #[test]
     fn the_heap_of_all_rows_is_bounded_and_a_row_in_use_stays() {
-        let rows = RowCache::default();
+        let rows = RowCache::new(Instant::now());
         rows.insert("T", &key(0), &bulky(1), true, None);
         for number in 1..200 {
             rows.insert("T", &key(number), &bulky(1), true, None);
@@ -295,7 +326,7 @@ mod tests {
 
     #[test]
     fn an_item_that_is_seen_again_at_the_same_version_is_kept_as_it_was_seen_last() {
-        let rows = RowCache::default();
+        let rows = RowCache::new(Instant::now());
         for with_item in [false, true, false] {
             rows.insert("T", &key(1), &row_at(1, 1), with_item, None);
             assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.attributes.is_empty()), Some(with_item));
@@ -304,7 +335,7 @@ mod tests {
 
     #[test]
     fn a_row_keeps_which_of_its_writes_were_answered_and_another_row_does_not() {
-        let rows = RowCache::default();
+        let rows = RowCache::new(Instant::now());
         let made = |by, version| Some((row_at(version, by).at, 1));
         let removed = || {
             let row = rows.get("T", &key(1)).expect("it was seen");
@@ -328,7 +359,7 @@ mod tests {
 
     #[test]
     fn a_crowd_counts_those_that_are_still_in_it() {
-        let rows = RowCache::default();
+        let rows = RowCache::new(Instant::now());
         rows.insert("T", &key(1), &row_at(1, 1), false, None);
         let enter = || rows.enter_crowd("T", &key(1)).expect("it was seen");
         let one = enter();

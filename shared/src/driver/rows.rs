@@ -246,6 +246,8 @@ pub(crate) struct Sending {
     pub(crate) gives_way: bool,
     /// What a refusal says of other writers.
     pub(crate) contest: Contest,
+    /// Whether the row is read again after throttling, because the write would come too late by then.
+    pub(crate) rereads: bool,
     /// What is taken before the steps are sent, and given back if they are not applied.
     pub(crate) takes: Vec<Take>,
 }
@@ -269,6 +271,7 @@ impl Sending {
             transact: layout.demands_values().then_some(transact as Transact),
             gives_way: false,
             contest: if layout.has_tickets() { Contest::Line } else { Contest::Race },
+            rereads: false,
             takes: Vec::new(),
         }
     }
@@ -276,7 +279,7 @@ impl Sending {
     /// One write that may be applied any number of times, and that its writer judges.
     pub(crate) fn repeating(write: ConditionalWrite) -> Self {
         let steps = vec![WriteStep::new(0, Role::Repeats, write)];
-        Sending { steps, transact: None, gives_way: false, contest: Contest::None, takes: Vec::new() }
+        Sending { steps, transact: None, gives_way: false, contest: Contest::None, rereads: false, takes: Vec::new() }
     }
 }
 

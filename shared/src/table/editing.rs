@@ -237,6 +237,7 @@ impl RawTable {
         attempt.holds = None;
         attempt.rows[0].known = known.map_or(Known::Nothing, Known::Row);
         let mut editing = self.editing(&mut attempt, edit, |row| Ok(!row.is_tombstone));
+        editing.rereads = true;
         let done = attempt.decided(self.sender(), call, |attempt| {
             Ok(match editing.next(attempt)? {
                 Go::Send(sending) => Next::Send(sending, ()),
@@ -282,7 +283,17 @@ impl RawTable {
         attempt.rows[0].is_read_first = false;
         attempt.rows[0].remembers_items = false; // It remembers rows by itself, also without their items.
         let (sent, crowd) = Default::default();
-        Editing { edit, table: self, decodes, gives_way: false, sent, pauses: 0, is_stale: false, crowd }
+        Editing {
+            edit,
+            table: self,
+            decodes,
+            gives_way: false,
+            rereads: false,
+            sent,
+            pauses: 0,
+            is_stale: false,
+            crowd,
+        }
     }
 }
 
@@ -307,6 +318,8 @@ struct Editing<'a> {
     decodes: fn(&Row) -> Result<bool, Failure>,
     /// Whether another change follows an edit that `DynamoDB` rejects, such as one that makes the item too large.
     gives_way: bool,
+    /// Whether the row is read again after throttling.
+    rereads: bool,
     /// The last send, with its start and its clauses.
     sent: Option<Sent>,
     /// How often the edit has waited because its window was passed.
@@ -327,6 +340,9 @@ struct Sent {
 impl Editing<'_> {
     /// What follows from the row as it is known.
     fn next(&mut self, attempt: &mut Attempt) -> Result<Go, Failure> {
+        if mem::take(&mut attempt.has_looked) {
+            self.sent = None; // No send of it was applied, nor ever will be.
+        }
         let ((at, seen), clauses) = match self.sent.take() {
             Some(Sent { sight, edit: Some((sent, clauses)) }) => match self.after(attempt, &sent, &sight, &clauses)? {
                 Ok(sight) => self.from(sight)?,
@@ -355,7 +371,8 @@ impl Editing<'_> {
         if let Role::Writes(sent) = step.role {
             self.sent = Some(Sent { sight: (at, seen), edit: Some((sent, clauses)) });
         }
-        Ok(Go::Send(Sending { contest: Contest::None, gives_way: self.gives_way, ..sending }))
+        let (gives_way, rereads) = (self.gives_way, self.rereads);
+        Ok(Go::Send(Sending { contest: Contest::None, gives_way, rereads, ..sending }))
     }
 
     /// The clauses of the edit where it starts from this row.

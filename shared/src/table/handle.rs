@@ -328,6 +328,12 @@ impl RawTable {
         self.sender().row_cache.insert(&self.name, key, row, self.remembers_items, made);
     }
 
+    /// Whether the row has probably left half of the window in which it was seen last.
+    #[expect(clippy::cast_precision_loss, reason = "a window has at most 128 versions")]
+    pub(super) fn has_probably_passed(&self, key: &Attributes) -> bool {
+        self.sender().row_cache.risen(&self.name, key) > self.layout.window as f64 / 2.0
+    }
+
     pub(crate) fn remembered(&self, key: &Attributes) -> Option<Arc<Row>> {
         let seen = self.remembers_items.then(|| self.sender().row_cache.get(&self.name, key))??;
         Some(seen).filter(|row| !row.attributes.is_empty())

@@ -24,6 +24,8 @@ use tracing::debug;
 
 /// How long a hold is watched before it is burned by whoever needs what it holds.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// The most holds of others at which a take looks, to remove those whose orders are placed.
+const LOOKS: usize = 4;
 /// How often a give-back is made again on an item that has changed meanwhile.
 const GIVE_BACKS: usize = 8;
 
@@ -65,11 +67,18 @@ impl Holder {
     }
 
     async fn take_one(&self, row: &KnownRow, take: &Take) -> Taken {
-        let Known::Row(seen) = &row.known else { return Taken::Refused(Known::Absent) };
+        let Known::Row(known) = &row.known else { return Taken::Refused(Known::Absent) };
+        let table = self.table_of(row);
+        // A read costs a fifth of a refused write.
+        let has_probably_passed = !row.is_fresh && table.has_probably_passed(&row.address.key);
+        let read = if has_probably_passed { table.observe(&row.address.key, &self.call).await } else { Ok(None) };
+        let seen = match &read {
+            Ok(read) => read.as_ref().filter(|row| !row.is_tombstone).unwrap_or(known),
+            Err(_) => known,
+        };
         let clear = self.clears(row, seen, take.hold.attempt).await;
         let holds = Holds { place: Some(take.hold.stored()), free: None, clear };
         let edit = take.edit.clone().with_holds(row.layout.names.holds, holds);
-        let table = self.table_of(row);
         match table.edit_row("take", row.address.key.clone(), Some(seen.clone()), &edit, &self.call).await {
             Ok(RowEdited::Applied(_)) => Taken::Landed,
             Ok(RowEdited::Refused(row)) => Taken::Refused(Known::Row(*row)),
@@ -87,15 +96,13 @@ impl Holder {
         let size = size_of_attributes(&seen.attributes);
         let of_holds = seen.attributes.get(row.layout.names.holds).map_or(0, fencepost_core::format::item::size_of);
         let is_dear = (size + of_holds / holds.len().max(1)).div_ceil(1024) > (size - of_holds).div_ceil(1024);
-        if clear.is_empty()
-            && is_dear
-            && let Some(decider) = &row.held_for
-        {
+        if is_dear && let Some(decider) = &row.held_for {
             let start = holds.partition_point(|hold| hold.attempt < attempt);
-            let some: Vec<_> = holds[start..].iter().chain(&holds[..start]).take(LARGEST_CLEAR).collect();
+            let others = holds[start..].iter().chain(&holds[..start]).filter(|hold| !known.contains(&hold.attempt));
+            let some: Vec<_> = others.take(LOOKS).collect();
             if let Ok(fates) = self.fates(decider, &some).await {
                 let placed = some.iter().zip(fates).filter(|(_, (fate, _))| *fate == Fate::Committed);
-                clear = placed.map(|(hold, _)| hold.attempt).collect();
+                clear.extend(placed.map(|(hold, _)| hold.attempt));
             }
         }
         let start = clear.partition_point(|other| *other < attempt);

@@ -69,7 +69,14 @@ impl Attempt {
             ));
         };
         steps.iter_mut().filter(|step| anchors.contains(&step.row)).for_each(WriteStep::become_anchor);
-        Ok(Sending { steps, transact: Some(transact), gives_way: false, contest: Contest::Race, takes: Vec::new() })
+        Ok(Sending {
+            steps,
+            transact: Some(transact),
+            gives_way: false,
+            contest: Contest::Race,
+            rereads: false,
+            takes: Vec::new(),
+        })
     }
 
     /// The steps as a create with what is taken before it, if they are such: one step creates an item that decides, and each of the
@@ -109,7 +116,14 @@ impl Attempt {
             takes.push(Take { row: step.row, hold, edit: edit.clone() });
         }
         let create = std::mem::take(&mut self.steps).swap_remove(place);
-        Some(Sending { steps: vec![create], transact: None, gives_way: false, contest: Contest::Race, takes })
+        Some(Sending {
+            steps: vec![create],
+            transact: None,
+            gives_way: false,
+            contest: Contest::Race,
+            rereads: false,
+            takes,
+        })
     }
 
     /// Whether the item is known. This is always so, except for an item from [`Reads::later`](super::Reads::later) that

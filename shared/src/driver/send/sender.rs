@@ -118,12 +118,13 @@ pub(crate) struct PageRequest {
 impl Sender {
     /// Creates a sender, and switches off the retries of the client. A retry there would hide a lost answer.
     pub(crate) fn new(client: &Client) -> Self {
+        let began = Instant::now();
         Sender {
             client: guarded(client),
             state: Arc::default(),
-            row_cache: Arc::default(),
+            row_cache: Arc::new(RowCache::new(began)),
             reach: Arc::default(),
-            began: Instant::now(),
+            began,
             policy: RetryPolicy::default(),
             clock: Clock::system(),
             rng: Rng::system(),
