@@ -292,3 +292,54 @@ async fn a_slow_process_whose_attempt_is_burned_orders_once_all_the_same() {
     assert!(matches!(refused, Err(Error::Refused("it is sold out"))), "{refused:?}");
     assert_eq!(shop.stock("p-0"), 1);
 }
+
+/// A decision that looks at no product rests on what the client remembers of it, and no refusal does.
+#[tokio::test(start_paused = true)]
+async fn a_remembered_product_refuses_no_order_that_its_row_takes() {
+    let shop = Shop::with(&[3]).await;
+    shop.order("o-1", &["p-0"], 3).await.expect("enough");
+    Shop::of(&shop.engine).products.edit("p-0", &Product::FIELDS.stock.add(5, 0..)).await.expect("a restock");
+    let mut reads = Reads::new();
+    let order = reads.later("order", &shop.orders, "o-2");
+    let product = reads.remembered("product", &shop.products, "p-0");
+    let placed = shop.store.transact_with_retry(reads, |attempt| {
+        attempt.edit_blind(product, &take(4))?;
+        attempt.put_if_absent(order, &Order { quantity: 4 })?;
+        Ok::<_, Error>(())
+    });
+    placed.await.expect("enough since the restock");
+    assert_eq!(shop.stock("p-0"), 1);
+}
+
+/// Each item is settled by the rows of its own table, although both tables may have rows with the same key.
+#[tokio::test(start_paused = true)]
+async fn items_that_two_tables_hold_are_settled_each_by_its_own() {
+    let engine = Engine::with_tables(&[("Products", "id"), ("Orders", "id"), ("Seats", "id"), ("Bookings", "id")]);
+    let shop = Shop::of(&engine);
+    let bookings = shop.store.table::<Order>("Bookings");
+    let seats = shop.store.table::<Product>("Seats").held_for(&bookings);
+    for table in [&shop.products, &seats] {
+        table.create("p-0", &Product { stock: 3 }).await.expect("a free key");
+    }
+    shop.leave_hold("p-0", DEAD, 1);
+    let mut reads = Reads::new();
+    let (booking, seat) =
+        (reads.later("booking", &bookings, format!("o-of-{DEAD}")), reads.item("seat", &seats, "p-0"));
+    let booked = shop.store.transact_with_retry(reads, |attempt| {
+        attempt.edit(seat, &take(2))?;
+        attempt.put_if_absent(booking, &Order { quantity: 2 })?;
+        Ok::<_, Error>(())
+    });
+    booked.await.expect("enough");
+    let mut reads = Reads::new();
+    let both = [reads.item("product", &shop.products, "p-0"), reads.item("seat", &seats, "p-0")];
+    let refused = shop.store.transact_with_retry(reads, |attempt| {
+        let left = both.map(|item| attempt.get(item));
+        let left: Vec<i64> =
+            left.into_iter().map(|item| Ok(item?.map_or(0, |of| of.stock))).collect::<Result<_, Failure>>()?;
+        Err::<(), _>(Error::Refused(left))
+    });
+    let refused = refused.await;
+    assert!(matches!(&refused, Err(Error::Refused(left)) if *left == [3, 1]), "{refused:?}");
+    assert_eq!(engine.row("Seats", "id", "p-0")["stock"], json!({"N": "1"}), "its booking is there");
+}

@@ -3,9 +3,9 @@
 //! The row that decides is the only proof. Before it is created, everything that was taken for it can be given back. After
 //! it, nothing is left to do but to remove the holds.
 
-use crate::format::item::Attributes;
-use crate::format::layout::Layout;
-use crate::format::row::{self, Row};
+use crate::format::item::{Attributes, size_of};
+use crate::format::layout::{Layout, MOST_HOLDS};
+use crate::format::row::{self, MAX_ITEM, Row};
 use crate::format::{AsKind, AttributeValue};
 use crate::{Incarnation, ItemVersion, Version, WriteId};
 use std::time::Duration;
@@ -13,8 +13,13 @@ use std::time::Duration;
 /// The most holds that one write removes because their rows are there.
 pub const LARGEST_CLEAR: usize = 8;
 
-/// The largest item of which parts are held, in bytes without the attributes of this crate. It leaves room for the holds.
-pub const LARGEST_HELD: usize = 300 * 1024;
+/// Whether an item of so many bytes has room for all holds that it may have, if they are like this one.
+#[must_use]
+pub fn has_room(bytes: usize, hold: &Hold) -> bool {
+    let (name, value) = hold.stored();
+    let most = usize::try_from(MOST_HOLDS).unwrap_or(usize::MAX);
+    bytes.saturating_add(most.saturating_mul(name.len() + size_of(&value) + 1)) <= MAX_ITEM
+}
 
 /// A part of the number of a row, taken for a row of another table.
 #[derive(Clone, PartialEq, Debug)]

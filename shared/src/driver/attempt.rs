@@ -118,6 +118,8 @@ pub(crate) fn refusing_row<T>(refused: (Option<T>, Option<Source>)) -> Result<(T
 pub(crate) enum Next<A, W> {
     /// Nothing is written.
     Answer(A),
+    /// Nothing is written, whatever parts of the row are held.
+    Final(A),
     /// Read these rows, and decide again.
     Read(Vec<usize>),
     /// Wait for a part of this time, and decide again.
@@ -327,7 +329,7 @@ impl Attempt {
             }
             then = match next {
                 Err(failure) => Then::Failed(failure),
-                Ok(Next::Answer(answer)) => return Ok(Done::Answered(answer)),
+                Ok(Next::Answer(answer) | Next::Final(answer)) => return Ok(Done::Answered(answer)),
                 Ok(Next::Read(rows)) => self.read(driver, rows).await,
                 Ok(Next::Wait(bound)) => self.wait(driver, bound).await,
                 Ok(Next::Send(sending, answer)) => {
@@ -484,6 +486,7 @@ impl Attempt {
                     let has_map = attributes.is_some_and(|item| item.contains_key(layout.names.holds));
                     let refused = take.edit.resolve(layout, attributes).map(|clauses| clauses.conditions());
                     self.learn(take.row, known);
+                    self.refusals += 1;
                     // A row without a map of holds takes the edit in a transaction, which makes the map.
                     if has_map {
                         self.rows[take.row].refused.extend(refused);

@@ -11,8 +11,10 @@ use crate::error::{Failure, FailureKind};
 use crate::store::Store;
 use fencepost_core::condition::Holds;
 use fencepost_core::edit::RawEdit;
+use fencepost_core::format::AsKind;
 use fencepost_core::format::item::{Attributes, size_of_attributes};
-use fencepost_core::format::layout::{Layout, MOST_HOLDS};
+use fencepost_core::format::layout::MOST_HOLDS;
+use fencepost_core::format::number::compare;
 use fencepost_core::format::row::Row;
 use fencepost_core::hold::{Deciding, Fate, Hold, LARGEST_CLEAR, Settlement, fate, holds_of, settlement};
 use fencepost_core::{MIN_SEND_TIME, Number, RetryPolicy, WriteId, fraction};
@@ -28,6 +30,14 @@ const PATIENCE: Duration = Duration::from_secs(1);
 const LOOKS: usize = 4;
 /// How often a give-back is made again on an item that has changed meanwhile.
 const GIVE_BACKS: usize = 8;
+
+/// A hold that is not known to be placed, in the row at this place.
+struct Open {
+    place: usize,
+    hold: Hold,
+    /// Whether it has left the row since.
+    is_gone: bool,
+}
 
 /// Keeps the holds of one change.
 #[derive(Debug)]
@@ -68,18 +78,20 @@ impl Holder {
 
     async fn take_one(&self, row: &KnownRow, take: &Take) -> Taken {
         let Known::Row(known) = &row.known else { return Taken::Refused(Known::Absent) };
+        let mut is_fresh = row.is_fresh;
         let table = self.table_of(row);
         // A read costs a fifth of a refused write.
         let has_probably_passed = !row.is_fresh && table.has_probably_passed(&row.address.key);
         let read = if has_probably_passed { table.observe(&row.address.key, &self.call).await } else { Ok(None) };
-        let seen = match &read {
-            Ok(read) => read.as_ref().filter(|row| !row.is_tombstone).unwrap_or(known),
-            Err(_) => known,
-        };
+        let read = read.unwrap_or_default().filter(|row| !row.is_tombstone);
+        is_fresh |= read.is_some();
+        let seen = read.as_ref().unwrap_or(known);
         let clear = self.clears(row, seen, take.hold.attempt).await;
         let holds = Holds { place: Some(take.hold.stored()), free: None, clear };
         let edit = take.edit.clone().with_holds(row.layout.names.holds, holds);
-        match table.edit_row("take", row.address.key.clone(), Some(seen.clone()), &edit, &self.call).await {
+        // Only a row that was just read may refuse without being asked.
+        let from = is_fresh.then(|| seen.clone());
+        match table.edit_row("take", row.address.key.clone(), from, &edit, &self.call).await {
             Ok(RowEdited::Applied(_)) => Taken::Landed,
             Ok(RowEdited::Refused(row)) => Taken::Refused(Known::Row(*row)),
             Ok(RowEdited::NotFound) => Taken::Refused(Known::Absent),
@@ -212,95 +224,146 @@ impl Holder {
         true
     }
 
+    /// The holds in these rows that are not known to be placed.
+    fn open(&mut self, rows: &[KnownRow], looked_at: &[usize]) -> Result<Vec<Open>, Failure> {
+        let mut open = Vec::new();
+        for &place in looked_at {
+            let row = &rows[place];
+            let placed = self.store.sender().row_cache.placed(&row.address.table, &row.address.key);
+            self.committed.extend(placed);
+            let holds = holds_in(row)?.into_iter().filter(|hold| !self.committed.contains(&hold.attempt));
+            open.extend(holds.map(|hold| Open { place, hold, is_gone: false }));
+        }
+        Ok(open)
+    }
+
+    /// The fates of these holds. Nothing is known of those whose table does not say where its orders are.
+    async fn fates_of(&self, rows: &[KnownRow], open: &[Open]) -> Result<Vec<(Fate, Option<Row>)>, Failure> {
+        let mut fates: Vec<_> = open.iter().map(|_| (Fate::Corrupt, None)).collect();
+        let mut asked = vec![false; open.len()];
+        while let Some((decider, first)) = (0..open.len()).find_map(|index| {
+            let decider = rows[open[index].place].held_for.as_ref().filter(|_| !asked[index])?;
+            Some((decider, index))
+        }) {
+            let is_there = |open: &Open| rows[open.place].held_for.as_ref().is_some_and(|of| of.table == decider.table);
+            let places: Vec<_> = (first..open.len()).filter(|&index| is_there(&open[index])).collect();
+            let holds: Vec<_> = places.iter().map(|&index| &open[index].hold).collect();
+            for (place, fate) in places.iter().zip(self.fates(decider, &holds).await?) {
+                (fates[*place], asked[*place]) = (fate, true);
+            }
+        }
+        Ok(fates)
+    }
+
+    /// Finds out what becomes of the holds in these rows. A hold that is undecided is watched, and burned at last.
     async fn settle_all(
         &mut self,
         rows: &[KnownRow],
         looked_at: &[usize],
         needs_none: bool,
     ) -> Result<Settled, Failure> {
-        let mut undecided: Vec<(usize, Hold)> = Vec::new();
-        for &place in looked_at {
-            let holds = holds_in(&rows[place]).into_iter();
-            undecided.extend(holds.filter(|hold| !self.committed.contains(&hold.attempt)).map(|hold| (place, hold)));
-        }
+        let mut open = self.open(rows, looked_at)?;
         let mut latest: HashMap<usize, Known> = HashMap::new();
-        loop {
-            let Some(decider) = undecided.first().and_then(|(place, _)| rows[*place].held_for.clone()) else {
-                return match undecided.first() {
-                    None => self.make_room(rows, looked_at, needs_none).await,
-                    Some((place, _)) => Err(held(&rows[*place])),
-                };
-            };
-            let holds: Vec<_> = undecided.iter().map(|(_, hold)| hold).collect();
-            let fates = self.fates(&decider, &holds).await?;
-            let (now, mut learned, mut left) = (self.store.sender().elapsed(), Vec::new(), Vec::new());
-            for ((place, hold), (fate, deciding)) in undecided.into_iter().zip(fates) {
-                let since = *self.watched.entry(hold.attempt).or_insert(now);
-                // The row that decides may be one of this change: its own, from an earlier call.
-                let own = rows.iter().position(|row| {
-                    row.address.table == decider.table && Some(&row.address.key) == hold.key_in(decider.layout).as_ref()
-                });
-                if let (Some(own), Fate::Committed, Some(row)) = (own, fate, &deciding)
-                    && !matches!(&rows[own].known, Known::Row(known) if known.at == row.at)
-                {
-                    learned.push((own, Known::Row(row.clone())));
-                }
+        while !open.is_empty() {
+            let fates = self.fates_of(rows, &open).await?;
+            let (now, mut has_changed, mut left) = (self.store.sender().elapsed(), false, Vec::new());
+            for (open, (fate, deciding)) in open.into_iter().zip(fates) {
+                let since = *self.watched.entry(open.hold.attempt).or_insert(now);
                 match settlement(fate, now.saturating_sub(since), self.patience) {
                     Settlement::Remove => {
-                        self.committed.insert(hold.attempt);
+                        has_changed |= self.is_placed(rows, &open, deciding, &mut latest);
                     }
+                    // It is not placed, so what it took has come back.
+                    _ if open.is_gone => has_changed = true,
                     Settlement::GiveBack => {
-                        let known = latest.remove(&place).unwrap_or(Known::Nothing);
-                        let known = self.give_back(&rows[place], known, &hold).await?;
-                        learned.retain(|(of, _)| *of != place);
-                        learned.push((place, known));
+                        let known = latest.remove(&open.place).unwrap_or(Known::Nothing);
+                        let known = self.give_back(&rows[open.place], known, &open.hold).await;
+                        let known = known.unwrap_or(Known::Nothing);
+                        let is_back =
+                            !matches!(known, Known::Nothing) && !has_hold(&rows[open.place], &known, &open.hold);
+                        latest.insert(open.place, known);
+                        has_changed |= is_back;
+                        if !is_back {
+                            left.push(open);
+                        }
                     }
                     Settlement::Burn => {
-                        self.burn(&decider, &hold, deciding.as_ref()).await?;
-                        left.push((place, hold));
+                        if let Some(decider) = &rows[open.place].held_for
+                            && let Err(failure) = self.burn(decider, &open.hold, deciding.as_ref()).await
+                        {
+                            debug!(%failure, "an attempt was not burned");
+                        }
+                        left.push(open);
                     }
-                    Settlement::Wait | Settlement::Leave => left.push((place, hold)),
+                    Settlement::Wait | Settlement::Leave => left.push(open),
                 }
             }
-            if !learned.is_empty() {
-                return Ok(Settled { learned, stands: false });
+            if has_changed {
+                latest.retain(|_, known| !matches!(known, Known::Nothing));
+                return Ok(Settled { learned: latest.into_iter().collect(), stands: false });
             }
-            if left.is_empty() {
-                return self.make_room(rows, looked_at, needs_none).await;
+            let Some(first) = left.first().map(|open| &rows[open.place]) else { break };
+            let can_be_decided = left.iter().any(|open| rows[open.place].held_for.is_some());
+            if !can_be_decided || !self.wait().await {
+                return Err(held(first));
             }
-            if !self.wait().await {
-                return Err(held(&rows[left[0].0]));
-            }
-            // A hold that has left its row was settled: it was given back, or its row is there.
-            let places: HashSet<_> = left.iter().map(|(place, _)| *place).collect();
+            let places: HashSet<_> = left.iter().map(|open| open.place).collect();
             for place in places {
                 let row = &rows[place];
                 let seen = self.table_of(row).observe(&row.address.key, &self.call).await?;
                 latest.insert(place, seen.map_or(Known::Absent, Known::Row));
             }
-            let is_gone = |(place, hold): &(usize, Hold)| {
-                let holds = latest.get(place).map(|known| holds_at(rows[*place].layout, known)).unwrap_or_default();
-                !holds.iter().any(|other| other.attempt == hold.attempt)
-            };
-            if left.iter().any(is_gone) {
-                return Ok(Settled { learned: latest.into_iter().collect(), stands: false });
+            for open in &mut left {
+                open.is_gone = !has_hold(&rows[open.place], &latest[&open.place], &open.hold);
             }
-            undecided = left;
+            open = left;
         }
+        if latest.iter().any(|(place, known)| has_more(&rows[*place], known)) {
+            return Ok(Settled { learned: latest.into_iter().collect(), stands: false });
+        }
+        self.make_room(rows, looked_at, needs_none).await
+    }
+
+    /// Notes that the row for which this was taken is there. Whether it is a row of this change that was not seen so: its own, from
+    /// an earlier call.
+    fn is_placed(
+        &mut self,
+        rows: &[KnownRow],
+        open: &Open,
+        deciding: Option<Row>,
+        latest: &mut HashMap<usize, Known>,
+    ) -> bool {
+        let row = &rows[open.place];
+        self.committed.insert(open.hold.attempt);
+        self.store.sender().row_cache.note_placed(&row.address.table, &row.address.key, open.hold.attempt);
+        let (Some(decider), Some(deciding)) = (&row.held_for, deciding) else { return false };
+        let key = open.hold.key_in(decider.layout);
+        let own =
+            rows.iter().position(|row| row.address.table == decider.table && Some(&row.address.key) == key.as_ref());
+        let Some(own) = own.filter(|&own| !matches!(&rows[own].known, Known::Row(known) if known.at == deciding.at))
+        else {
+            return false;
+        };
+        latest.insert(own, Known::Row(deciding));
+        true
     }
 
     /// Removes placed holds from a row that has no room for others, or that needs to have none, so that the decision may try
     /// again. All holds of the rows are placed.
     async fn make_room(&self, rows: &[KnownRow], looked_at: &[usize], needs_none: bool) -> Result<Settled, Failure> {
         for &place in looked_at {
-            let (row, placed) = (&rows[place], holds_in(&rows[place]));
+            let (row, placed) = (&rows[place], holds_in(&rows[place])?);
             let is_full = placed.len() as u64 >= MOST_HOLDS && !row.refused.is_empty();
             if let Known::Row(seen) = &row.known
                 && (is_full || needs_none && !placed.is_empty())
             {
                 let placed: Vec<_> = placed.iter().map(|hold| hold.attempt).collect();
-                let learned = vec![(place, self.remove(row, seen, &placed).await?)];
-                return Ok(Settled { learned, stands: false });
+                let removed = self.remove(row, seen, &placed).await;
+                let known = removed.map_err(|failure| {
+                    debug!(%failure, "placed holds were not removed");
+                    held(row)
+                });
+                return Ok(Settled { learned: vec![(place, known?)], stands: false });
             }
         }
         Ok(Settled { learned: Vec::new(), stands: true })
@@ -355,17 +418,32 @@ fn back(number: &str, quantity: &str) -> RawEdit {
     }
 }
 
-fn holds_in(row: &KnownRow) -> Vec<Hold> {
-    holds_at(row.layout, &row.known)
+/// The holds in a row as it is known.
+fn holds_in(row: &KnownRow) -> Result<Vec<Hold>, Failure> {
+    let Known::Row(known) = &row.known else { return Ok(Vec::new()) };
+    let names = &row.layout.names;
+    match holds_of(row.layout, &known.attributes) {
+        _ if row.layout.held.is_none() || known.is_tombstone => Ok(Vec::new()),
+        None if known.attributes.contains_key(names.holds) => {
+            let reason = format!("{} is malformed, so this crate did not write it", names.holds);
+            Err(Failure::of(FailureKind::CorruptItem { reason }))
+        }
+        holds => Ok(holds.unwrap_or_default()),
+    }
 }
 
-fn holds_at(layout: &Layout, known: &Known) -> Vec<Hold> {
-    match known {
-        Known::Row(row) if layout.held.is_some() && !row.is_tombstone => {
-            holds_of(layout, &row.attributes).unwrap_or_default()
-        }
-        _ => Vec::new(),
-    }
+/// Whether a row has this hold as it is known now.
+fn has_hold(row: &KnownRow, now: &Known, hold: &Hold) -> bool {
+    let holds = now.row().and_then(|now| now.attributes.get(row.layout.names.holds)?.as_m());
+    holds.is_some_and(|holds| holds.contains_key(&hold.attempt.name()))
+}
+
+/// Whether the held number of a row is higher now than when it was decided on.
+fn has_more(row: &KnownRow, now: &Known) -> bool {
+    let number = |known: &Known| {
+        known.row().zip(row.layout.held).and_then(|(row, number)| row.attributes.get(number)?.as_n().cloned())
+    };
+    number(&row.known).zip(number(now)).is_none_or(|(before, now)| compare(&now, &before).is_gt())
 }
 
 fn held(row: &KnownRow) -> Failure {

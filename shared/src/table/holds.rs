@@ -56,7 +56,8 @@ impl<T> Holds<T> {
     }
 
     /// Says what follows from the number, such as [bands](Edit::bands). Whatever is given back takes the edit that this
-    /// function makes of the add to the number.
+    /// function makes of the add to the number. It must make an edit that the item takes whatever the number is: bands for every
+    /// number from 0 up, and no other conditions than on what the function has seen. What an item refuses to take back stays held.
     #[must_use]
     pub const fn with(self, follows: fn(&T, Edit<T>) -> Edit<T>) -> Self {
         Holds { follows: Some(follows), ..self }

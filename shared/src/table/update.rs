@@ -91,7 +91,7 @@ impl<T: Record> Table<T> {
             let current = self.row(attempt).and_then(|row| row.map(Self::decode).transpose());
             let row = match current.map(Option::flatten) {
                 Ok(None) => attempt.rows[0].known.row(),
-                Ok(Some(current)) => return Ok(Next::Answer(Err(Error::Refused(Exists(Box::new(current)))))),
+                Ok(Some(current)) => return Ok(Next::Final(Err(Error::Refused(Exists(Box::new(current)))))),
                 // The key is taken, as with `Exists`.
                 Err(failure) => {
                     return Ok(Next::Answer(Err(Error::Failed(failure.at(|| attempt.place())))));
@@ -245,7 +245,7 @@ impl<T: Record> Table<T> {
                 return Ok(Next::Answer(Err(VersionError::NotFound)));
             };
             if current.at != at || attempt.last.is_some() {
-                return Ok(Next::Answer(Err(VersionError::Conflict(Box::new(current)))));
+                return Ok(Next::Final(Err(VersionError::Conflict(Box::new(current)))));
             }
             Ok(match decide(&current.value).into_decision() {
                 Ok(Some(next)) => {
@@ -281,7 +281,7 @@ impl<T: Record> Table<T> {
             let row = self.row(attempt)?;
             let is_there = row.is_some_and(|row| row.at == at && !row.is_tombstone);
             if attempt.last.is_some() || !needs_no_row && !is_there {
-                return Ok(Next::Answer(match row.map(Self::decode).transpose()?.flatten() {
+                return Ok(Next::Final(match row.map(Self::decode).transpose()?.flatten() {
                     Some(current) => VersionError::Conflict(Box::new(current)),
                     None => VersionError::NotFound,
                 }));

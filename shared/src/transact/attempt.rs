@@ -108,11 +108,13 @@ impl Attempt {
             if !has_map {
                 self.row_cache.remove(&row.address.table, &row.address.key);
             }
-            let has_room = has_map && seen.bytes <= hold::LARGEST_HELD;
             let quantity = edit
                 .taken_from(number)
-                .filter(|_| is_decided_here && has_room && !seen.is_tombstone && matches!(step.role, Role::Adds))?;
+                .filter(|_| is_decided_here && has_map && !seen.is_tombstone && matches!(step.role, Role::Adds))?;
             let hold = Hold { attempt: self.hold, quantity, key: key.clone(), base };
+            if !hold::has_room(seen.bytes, &hold) {
+                return None;
+            }
             takes.push(Take { row: step.row, hold, edit: edit.clone() });
         }
         let create = std::mem::take(&mut self.steps).swap_remove(place);
@@ -120,7 +122,7 @@ impl Attempt {
             steps: vec![create],
             transact: None,
             gives_way: false,
-            contest: Contest::Race,
+            contest: Contest::None,
             rereads: false,
             takes,
         })

@@ -117,6 +117,9 @@ pub fn raise_tombstone(layout: &Layout, key: Attributes, row: &Row) -> Option<Co
     expression.value(":next", number(row.at.version.next().get()));
     let mark = expression.name("#buried", layout.names.buried);
     expression.set(format!("#version = :next, {mark} = :next"));
+    // No TTL of an earlier set-up may remove it.
+    let purge = expression.name("#purge", layout.names.purge_at);
+    expression.remove(purge);
     expression.update(key)
 }
 
