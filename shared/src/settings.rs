@@ -79,6 +79,26 @@ impl Settings {
     /// does an [`EXPIRES_AT`](crate::Record::EXPIRES_AT). A cancellation is an update.
     ///
     /// Each item says which attempt placed it. If TTL removed it, what was taken for it would be given back.
+    ///
+    /// ```compile_fail,E0080
+    /// use fencepost::{Record, Settings, Table};
+    /// use serde::{Deserialize, Serialize};
+    ///
+    /// #[derive(Serialize, Deserialize, Record)]
+    /// #[record(key = "orderId", settings = Settings::deciding())]
+    /// struct Order { quantity: u64 }
+    ///
+    /// async fn delete(orders: Table<Order>) {
+    ///     let _ = orders.delete("o-1").await;
+    /// }
+    /// # fn main() {
+    /// #     fn compiled<F: Future>(_: fn(Table<Order>) -> F) {
+    /// #         let poll: fn(std::pin::Pin<&mut F>, &mut std::task::Context<'_>) -> std::task::Poll<F::Output> = F::poll;
+    /// #         println!("{poll:p}");
+    /// #     }
+    /// #     compiled(delete);
+    /// # }
+    /// ```
     #[must_use]
     pub const fn deciding() -> Self {
         let Settings(settings) = Settings::of(OtherWriters::Nobody, Deletes::Keep, Regions::One);

@@ -383,6 +383,12 @@ impl Attempt {
         }
     }
 
+    fn learn_all(&mut self, learned: Vec<(usize, Known)>) {
+        for (row, known) in learned {
+            self.learn(row, known);
+        }
+    }
+
     /// Learns a row as it was read or shown.
     pub(super) fn learn(&mut self, row: usize, known: Known) {
         let row = &mut self.rows[row];
@@ -454,7 +460,7 @@ impl Attempt {
         match settled {
             Ok(Settled { stands: true, .. }) => None,
             Ok(Settled { learned, .. }) => {
-                learned.into_iter().for_each(|(row, known)| self.learn(row, known));
+                self.learn_all(learned);
                 Some(Then::Decide)
             }
             Err(failure) => Some(Then::Failed(failure)),
@@ -475,7 +481,7 @@ impl Attempt {
             takes.iter().zip(&taken).filter(|(_, taken)| is_held(taken)).map(|(take, _)| take.clone()).collect();
         let learned = holds.give_back(&self.rows, &back).await;
         self.holds = Some(holds);
-        learned.into_iter().for_each(|(row, known)| self.learn(row, known));
+        self.learn_all(learned);
         let mut failed = None;
         for (take, taken) in takes.iter().zip(taken) {
             match taken {
@@ -522,7 +528,7 @@ impl Attempt {
             Then::Failed(Failure { kind: FailureKind::OutcomeUnknown { .. }, .. }) => {}
             Then::Applied { .. } | Then::Failed(_) | Then::Decide => {
                 let learned = holds.give_back(&self.rows, &takes).await;
-                learned.into_iter().for_each(|(row, known)| self.learn(row, known));
+                self.learn_all(learned);
             }
         }
         self.holds = Some(holds);

@@ -236,6 +236,11 @@ mod tests {
     use fencepost_core::format::layout::Layout;
     use fencepost_core::format::row;
 
+    #[expect(clippy::disallowed_methods, reason = "the sights of a cache begin at some moment")]
+    fn empty() -> RowCache {
+        RowCache::new(Instant::now())
+    }
+
     fn key(number: usize) -> Attributes {
         Attributes::from([("id".to_owned(), AttributeValue::N(number.to_string()))])
     }
@@ -253,7 +258,7 @@ mod tests {
 
     #[test]
     fn a_later_version_or_another_row_replaces_what_was_seen_and_an_earlier_version_does_not() {
-        let rows = RowCache::new(Instant::now());
+        let rows = empty();
         for (seen, by, expected) in [(5, 1, 5), (7, 1, 7), (6, 1, 7), (2, 2, 2)] {
             rows.insert("T", &key(1), &row_at(seen, by), false, None);
             assert_eq!(version(&rows, 1), Some(expected));
@@ -265,7 +270,7 @@ mod tests {
 
     #[test]
     fn the_number_of_rows_is_bounded_and_those_in_use_stay() {
-        let rows = RowCache::new(Instant::now());
+        let rows = empty();
         for number in 0..10 * GENERATION {
             rows.insert("T", &key(number), &row_at(1, 1), false, None);
             assert_eq!(version(&rows, 0), Some(1), "after {number}");
@@ -276,7 +281,7 @@ mod tests {
 
     #[test]
     fn an_item_is_kept_on_demand_and_only_if_it_has_at_most_16_kb() {
-        let rows = RowCache::new(Instant::now());
+        let rows = empty();
         let of_size = |version, bytes: usize| {
             let mut row = row_at(version, 1);
             row.attributes = [("text".to_owned(), AttributeValue::S("x".repeat(bytes - "text".len())))].into();
@@ -302,7 +307,7 @@ mod tests {
 
     #[test]
     fn the_heap_of_all_rows_is_bounded_and_a_row_in_use_stays() {
-        let rows = RowCache::new(Instant::now());
+        let rows = empty();
         rows.insert("T", &key(0), &bulky(1), true, None);
         for number in 1..200 {
             rows.insert("T", &key(number), &bulky(1), true, None);
@@ -326,7 +331,7 @@ mod tests {
 
     #[test]
     fn an_item_that_is_seen_again_at_the_same_version_is_kept_as_it_was_seen_last() {
-        let rows = RowCache::new(Instant::now());
+        let rows = empty();
         for with_item in [false, true, false] {
             rows.insert("T", &key(1), &row_at(1, 1), with_item, None);
             assert_eq!(rows.get("T", &key(1)).map(|seen| !seen.attributes.is_empty()), Some(with_item));
@@ -335,7 +340,7 @@ mod tests {
 
     #[test]
     fn a_row_keeps_which_of_its_writes_were_answered_and_another_row_does_not() {
-        let rows = RowCache::new(Instant::now());
+        let rows = empty();
         let made = |by, version| Some((row_at(version, by).at, 1));
         let removed = || {
             let row = rows.get("T", &key(1)).expect("it was seen");
@@ -359,7 +364,7 @@ mod tests {
 
     #[test]
     fn a_crowd_counts_those_that_are_still_in_it() {
-        let rows = RowCache::new(Instant::now());
+        let rows = empty();
         rows.insert("T", &key(1), &row_at(1, 1), false, None);
         let enter = || rows.enter_crowd("T", &key(1)).expect("it was seen");
         let one = enter();

@@ -184,18 +184,18 @@ impl Run {
             Box::pin(sender.page(&page, leave))
         })
         .await?;
-        let layout = self.task.layout(self.layout);
-        self.check_kinds(&rows, layout).map_err(Error::Refused)?;
+        let layout = self.task.layout(&self.layout);
+        self.check_kinds(&rows, &layout).map_err(Error::Refused)?;
         let now = self.store.now();
         let (mut found, mut explained, mut writing) = (self.so_far, Vec::new(), JoinSet::new());
         let (mut bytes, mut units) = (0, 0);
         for attributes in rows {
             let size = size_of_attributes(&attributes);
             bytes += size;
-            let (kind, row) = kind_of(&attributes, layout);
+            let (kind, row) = kind_of(&attributes, &layout);
             found.count(kind);
             if self.task == Task::Explain || kind == Kind::Damaged {
-                let explanation = explain_in(&attributes, layout, now);
+                let explanation = explain_in(&attributes, &layout, now);
                 explained.push(Explained { key: self.key_of(attributes), explanation });
                 continue;
             }
@@ -225,7 +225,7 @@ impl Run {
     }
 
     /// Refuses the whole page, before anything is written, if the task is not for this table.
-    fn check_kinds(&self, rows: &[Attributes], layout: Layout) -> Result<(), WrongTable> {
+    fn check_kinds(&self, rows: &[Attributes], layout: &Layout) -> Result<(), WrongTable> {
         let has = |wanted: Kind| rows.iter().any(|row| kind_of(row, layout).0 == wanted);
         match self.task {
             Task::Explain => Ok(()),

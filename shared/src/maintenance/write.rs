@@ -58,9 +58,9 @@ impl Written {
 
 impl Task {
     /// The table for this task. A sweep goes by marks in every table: a time alone may be that of a value.
-    pub(super) fn layout(self, layout: Layout) -> Layout {
+    pub(super) fn layout(self, layout: &Layout) -> Layout {
         let settings = layout::Settings { deletes: Deletes::Sweep, ..layout.settings };
-        if self == Task::Sweep { Layout { settings, ..layout } } else { layout }
+        if self == Task::Sweep { Layout { settings, ..*layout } } else { *layout }
     }
 
     pub(super) fn is_for(self, kind: Kind, row: &Row, now: u64) -> bool {
@@ -108,7 +108,7 @@ impl Task {
                     let applied = self == Task::Sweep && pending.is_some();
                     return Ok(Next::Answer(Written { applied, removed: !applied, ..so_far }));
                 };
-                let (kind, now_there) = kind_of(&attributes, *layout);
+                let (kind, now_there) = kind_of(&attributes, layout);
                 let Ok(now_there) = now_there else { return Ok(Next::Answer(Written { changed: true, ..so_far })) };
                 if ids.contains(&now_there.at.incarnation) {
                     return Ok(Next::Answer(Written { applied: true, ..so_far }));

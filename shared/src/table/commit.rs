@@ -26,7 +26,7 @@ impl RawTable {
         (row.retention, row.fence, row.is_read_first) = (self.tombstone_retention, self.fence, true);
         row.remembers_items = self.remembers_items && !self.layout.demands_values();
         row.held_for.clone_from(&self.held_for);
-        row.follows = Some(self.follows);
+        row.follows = self.follows;
         if self.layout.held.is_some() {
             attempt.holds = Some(Holder::boxed(&self.store, call));
         }

@@ -260,12 +260,11 @@ impl RawTable {
     /// the tombstone that is there. If the key is in another state by now, nothing is left to end.
     pub(super) async fn burn_base(&self, key: Attributes, row: Option<&Row>, call: &Call) -> Result<(), Failure> {
         let sender = self.sender();
-        let write = match row {
-            Some(row) => condition::raise_tombstone(self.layout, key.clone(), row),
-            None => {
-                let item = row::tombstone(self.layout, &key, sender.new_id(), sender.clock.now());
-                Some(condition::put_if_absent(self.layout, item))
-            }
+        let write = if let Some(row) = row {
+            condition::raise_tombstone(self.layout, key.clone(), row)
+        } else {
+            let item = row::tombstone(self.layout, &key, sender.new_id(), sender.clock.now());
+            Some(condition::put_if_absent(self.layout, item))
         };
         let Some(write) = write else { return Ok(()) };
         let address = Address { table: self.name.clone(), key };

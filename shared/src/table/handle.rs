@@ -75,7 +75,7 @@ impl Store {
             tombstone_retention: Table::<T>::TOMBSTONE_RETENTION,
             fence: None,
             remembers_items: false,
-            follows: follows::<T>,
+            follows: T::HOLDS.is_some().then_some(follows::<T> as Follows),
             held_for: None,
         };
         Table { raw, value: PhantomData }
@@ -296,7 +296,7 @@ pub(crate) struct RawTable {
     pub tombstone_retention: Duration,
     pub fence: Option<u64>,
     pub remembers_items: bool,
-    pub follows: Follows,
+    pub follows: Option<Follows>,
     pub held_for: Option<Arc<Decider>>,
 }
 

@@ -71,7 +71,7 @@ impl Holder {
             tombstone_retention: row.retention,
             fence: row.fence,
             remembers_items: row.remembers_items,
-            follows: row.follows.unwrap_or(nothing_follows),
+            follows: row.follows,
             held_for: None,
         }
     }
@@ -164,7 +164,7 @@ impl Holder {
             tombstone_retention: Duration::ZERO,
             fence: None,
             remembers_items: false,
-            follows: nothing_follows,
+            follows: None,
             held_for: None,
         };
         table.burn_base(key, row, &self.call).await
@@ -403,10 +403,6 @@ impl HoldKeeper for Holder {
     ) -> BoxFuture<'a, Result<Settled, Failure>> {
         Box::pin(self.settle_all(rows, looked_at, needs_none))
     }
-}
-
-fn nothing_follows(_: &Attributes, edit: RawEdit) -> Result<RawEdit, Failure> {
-    Ok(edit)
 }
 
 /// The edit that adds this quantity back to the number at this attribute, whatever the number is.

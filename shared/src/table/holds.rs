@@ -45,8 +45,11 @@ use std::fmt;
 /// What is given back has no upper bound. So an upper bound of the number may be passed by as much as was held.
 pub struct Holds<T> {
     pub(super) number: &'static str,
-    pub(super) follows: Option<fn(&T, Edit<T>) -> Edit<T>>,
+    pub(super) follows: Option<FollowsOf<T>>,
 }
+
+/// Adds to an edit of the number what follows from it, for this value.
+type FollowsOf<T> = fn(&T, Edit<T>) -> Edit<T>;
 
 impl<T> Holds<T> {
     /// Parts of the number in this attribute are held.

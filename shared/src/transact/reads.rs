@@ -125,7 +125,7 @@ impl Reads {
                     fence: table.raw.fence,
                     is_read_first,
                     remembers_items: table.raw.remembers_items,
-                    follows: Some(table.raw.follows),
+                    follows: table.raw.follows,
                     held_for: table.raw.held_for.clone(),
                     ..KnownRow::new(name, address, table.raw.layout)
                 });

@@ -41,7 +41,7 @@ const MAX_VERSION: u64 = (1 << 53) - 1;
 /// ```
 #[must_use]
 pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> Explanation {
-    explain_in(attributes, Layout { settings: settings.0, ..Layout::of_key("") }, now)
+    explain_in(attributes, &Layout { settings: settings.0, ..Layout::of_key("") }, now)
 }
 
 /// Explains a row of a table where the newest instance wins. `instance` has the names in its
@@ -49,29 +49,29 @@ pub fn explain(attributes: &Attributes, settings: Settings, now: Timestamp) -> E
 /// function `host-mapping`.
 #[must_use]
 pub fn explain_instance(attributes: &Attributes, instance: [&'static str; 2], now: Timestamp) -> Explanation {
-    explain_in(attributes, Layout { instance: Some(instance), ..Layout::of_key("") }, now)
+    explain_in(attributes, &Layout { instance: Some(instance), ..Layout::of_key("") }, now)
 }
 
-pub(super) fn explain_in(attributes: &Attributes, layout: Layout, now: Timestamp) -> Explanation {
+pub(super) fn explain_in(attributes: &Attributes, layout: &Layout, now: Timestamp) -> Explanation {
     let (kind, row) = kind_of(attributes, layout);
     match kind {
         Kind::Lease => explain_lease(attributes, now),
-        Kind::Mapping => explain_mapping(attributes, &layout, now),
+        Kind::Mapping => explain_mapping(attributes, layout, now),
         _ => explain_row(attributes, &layout.names, kind, row, now),
     }
 }
 
 /// The kind of a row, with the row as the operations read it: neither leases and mappings nor damaged rows.
-pub(super) fn kind_of(attributes: &Attributes, layout: Layout) -> (Kind, Result<Row, Unwritable>) {
+pub(super) fn kind_of(attributes: &Attributes, layout: &Layout) -> (Kind, Result<Row, Unwritable>) {
     let has = |name: &str| attributes.contains_key(name);
     let Names { incarnation, buried, .. } = layout.names;
     // A mark counts wherever there is one. So the tables in which deletes leave marks need no setting.
     let deletes = if has(buried) && layout.deletes == Deletes::Expire { Deletes::Sweep } else { layout.deletes };
     let settings = layout::Settings { deletes, ..layout.settings };
-    let row = Row::read(&Layout { settings, ..layout }, attributes.clone());
+    let row = Row::read(&Layout { settings, ..*layout }, attributes.clone());
     let kind = match &row {
         _ if !has(incarnation) && is_lease(attributes) => Kind::Lease,
-        _ if !has(incarnation) && is_mapping(attributes, &layout) => Kind::Mapping,
+        _ if !has(incarnation) && is_mapping(attributes, layout) => Kind::Mapping,
         Err(_) => Kind::Damaged,
         Ok(row) if row.at.incarnation.is_foreign() => Kind::Foreign,
         Ok(row) if row.is_tombstone => Kind::Tombstone,
