@@ -333,13 +333,17 @@ async fn items_that_two_tables_hold_are_settled_each_by_its_own() {
     booked.await.expect("enough");
     let mut reads = Reads::new();
     let both = [reads.item("product", &shop.products, "p-0"), reads.item("seat", &seats, "p-0")];
-    let refused = shop.store.transact_with_retry(reads, |attempt| {
-        let left = both.map(|item| attempt.get(item));
-        let left: Vec<i64> =
-            left.into_iter().map(|item| Ok(item?.map_or(0, |of| of.stock))).collect::<Result<_, Failure>>()?;
-        Err::<(), _>(Error::Refused(left))
+    let taken = shop.store.transact_with_retry(reads, |attempt| {
+        for item in both {
+            if attempt.get(item)?.is_none_or(|of| of.stock < 3) {
+                return Err(Error::Refused(()));
+            }
+        }
+        attempt.edit(both[0], &take(3))?;
+        Ok(())
     });
-    let refused = refused.await;
-    assert!(matches!(&refused, Err(Error::Refused(left)) if *left == [3, 1]), "{refused:?}");
+    let taken = taken.await;
+    assert!(matches!(taken, Err(Error::Refused(()))), "the product has three again, and the seats have one: {taken:?}");
+    assert_eq!((shop.stock("p-0"), shop.holds("p-0")), (3, 0));
     assert_eq!(engine.row("Seats", "id", "p-0")["stock"], json!({"N": "1"}), "its booking is there");
 }

@@ -5,6 +5,7 @@
 
 use crate::format::item::{Attributes, size_of};
 use crate::format::layout::{Layout, MOST_HOLDS};
+use crate::format::number::Number;
 use crate::format::row::{self, MAX_ITEM, Row};
 use crate::format::{AsKind, AttributeValue};
 use crate::{Incarnation, ItemVersion, Version, WriteId};
@@ -168,6 +169,18 @@ pub fn holds_of(layout: &Layout, attributes: &Attributes) -> Option<Vec<Hold>> {
     Some(holds)
 }
 
+/// The item as it would be if all that is held came back. `None` if nothing is held.
+#[must_use]
+pub fn with_all_back(layout: &Layout, item: &Attributes) -> Option<Attributes> {
+    let (number, holds) = (layout.held?, holds_of(layout, item)?);
+    let whole = |text: &str| Number::parse(text)?.to_whole();
+    let held = holds.iter().try_fold(0_i128, |sum, hold| sum.checked_add(whole(&hold.quantity)?))?;
+    let most = whole(item.get(number)?.as_n()?)?.checked_add(held)?;
+    let mut item = item.clone();
+    item.insert(number.to_owned(), AttributeValue::N(most.to_string()));
+    (!holds.is_empty()).then_some(item)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -213,6 +226,25 @@ mod tests {
         assert_eq!(settle(Fate::Dead), [Settlement::GiveBack; 2]);
         assert_eq!(settle(Fate::Undecided), [Settlement::Wait, Settlement::Burn]);
         assert_eq!(settle(Fate::Corrupt), [Settlement::Leave; 2]);
+    }
+
+    #[test]
+    fn what_is_held_is_added_to_the_number_and_nothing_else() {
+        let layout = Layout { held: Some("stock"), ..Layout::of_key("id") };
+        let hold = |attempt: u64, quantity: u64| {
+            let key = vec![AttributeValue::S("o".to_owned())];
+            Hold { attempt: id(attempt), quantity: quantity.to_string(), key, base: None }.stored()
+        };
+        let item = |stock: &str, holds: Vec<_>| {
+            let stock = ("stock".to_owned(), AttributeValue::N(stock.to_owned()));
+            Attributes::from([stock, ("_holds".to_owned(), AttributeValue::M(holds.into_iter().collect()))])
+        };
+        let both = || vec![hold(1, 3), hold(2, 4)];
+        let back = with_all_back(&layout, &item("5", both())).expect("two holds");
+        assert_eq!((&back["stock"], back.len()), (&AttributeValue::N("12".to_owned()), 2));
+        assert_eq!(with_all_back(&layout, &item("5", Vec::new())), None);
+        assert_eq!(with_all_back(&layout, &item("0.5", both())), None, "nobody takes parts of such a number");
+        assert_eq!(with_all_back(&Layout::of_key("id"), &item("5", both())), None);
     }
 
     #[test]

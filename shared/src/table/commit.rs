@@ -1,7 +1,6 @@
 //! One change of one item: a transaction of one step, sent as a write of its own.
 
 use super::handle::{RawTable, Table};
-use super::holder::Holder;
 use super::record::Record;
 use crate::call::Call;
 use crate::driver::attempt::{Applied, Attempt, Done};
@@ -26,10 +25,8 @@ impl RawTable {
         (row.retention, row.fence, row.is_read_first) = (self.tombstone_retention, self.fence, true);
         row.remembers_items = self.remembers_items && !self.layout.demands_values();
         row.held_for.clone_from(&self.held_for);
-        row.follows = self.follows;
-        if self.layout.held.is_some() {
-            attempt.holds = Some(Holder::boxed(&self.store, call));
-        }
+        row.follows = self.keeping.map(|keeping| keeping.follows);
+        attempt.holds = self.keeping.map(|keeping| (keeping.keeper)(&self.store, call));
         attempt
     }
 

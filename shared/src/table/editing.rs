@@ -15,6 +15,7 @@ use fencepost_core::condition::{self, Clauses, Demand};
 use fencepost_core::edit::{RawEdit, Resolve, Room, Unmet, room};
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::{self, Row};
+use fencepost_core::hold;
 use fencepost_core::plan::Write;
 use fencepost_core::{ItemVersion, Role, SentWrite, UNSEEN_IDS, Versioned, WriteId, is_in_window};
 use std::sync::Arc;
@@ -119,11 +120,14 @@ impl<T: Record> Table<T> {
                 Go::NotFound => Next::Answer(UpdateError::NotFound),
                 Go::Refused(unmet, row) => {
                     let refused = Self::not_edited(edit, unmet, &row)?;
-                    if attempt.holds.is_some() {
-                        // What is held in it may come back.
-                        attempt.rows[0].known = Known::Row(*row);
+                    match hold::with_all_back(Self::LAYOUT, &row.attributes) {
+                        Some(most) if edit.raw.unmet(&most, false).is_none() => {
+                            attempt.rows[0].known = Known::Row(*row);
+                            Next::Answer(refused)
+                        }
+                        // Nothing that is held would change it.
+                        _ => Next::Final(refused),
                     }
-                    Next::Answer(refused)
                 }
             })
         });

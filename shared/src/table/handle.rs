@@ -5,7 +5,7 @@ use super::holds::Holds;
 use super::key::Key;
 use super::record::{Record, is_declared};
 use crate::call::Call;
-use crate::driver::attempt::Attempt;
+use crate::driver::attempt::{Attempt, HoldKeeper};
 use crate::driver::read_one;
 use crate::driver::rows::{Decider, Follows};
 use crate::driver::send::{Address, Sender};
@@ -61,25 +61,7 @@ use std::time::Duration;
 /// See also the page of the [crate], [`Query`](crate::Query), [`Index`](crate::Index) and the [guides](crate::guide).
 pub struct Table<T> {
     pub(crate) raw: RawTable,
-    value: PhantomData<fn() -> T>,
-}
-
-impl Store {
-    /// The table with this name, with items that hold values of type `T`. Sends nothing.
-    pub fn table<T: Record>(&self, name: impl Into<String>) -> Table<T> {
-        const { assert!(Table::<T>::LAYOUT.settings.window >= 1) } // Evaluates the layout, and with it its checks.
-        let raw = RawTable {
-            store: self.clone(),
-            name: name.into(),
-            layout: Table::<T>::LAYOUT,
-            tombstone_retention: Table::<T>::TOMBSTONE_RETENTION,
-            fence: None,
-            remembers_items: false,
-            follows: T::HOLDS.is_some().then_some(follows::<T> as Follows),
-            held_for: None,
-        };
-        Table { raw, value: PhantomData }
-    }
+    pub(super) value: PhantomData<fn() -> T>,
 }
 
 /// The facts about the table in its `Record`. Impossible ones do not compile.
@@ -287,6 +269,14 @@ impl<T> fmt::Debug for Table<T> {
     }
 }
 
+/// What is done about the holds of items. Only the table of a `Record` with holds names it, so a program without one does not
+/// contain it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Keeping {
+    pub follows: Follows,
+    pub keeper: fn(&Store, &Call) -> Box<dyn HoldKeeper>,
+}
+
 /// A table without the type of its values. Changes are compiled once for it, and not once for each type.
 #[derive(Clone)]
 pub(crate) struct RawTable {
@@ -296,7 +286,8 @@ pub(crate) struct RawTable {
     pub tombstone_retention: Duration,
     pub fence: Option<u64>,
     pub remembers_items: bool,
-    pub follows: Option<Follows>,
+    /// What is done about the holds of its items. `None` if they have none.
+    pub keeping: Option<Keeping>,
     pub held_for: Option<Arc<Decider>>,
 }
 
@@ -341,7 +332,7 @@ impl RawTable {
 }
 
 /// An edit that adds to the held number of this item, with all that follows from the new number.
-fn follows<T: Record>(item: &Attributes, edit: RawEdit) -> Result<RawEdit, Failure> {
+pub(super) fn follows<T: Record>(item: &Attributes, edit: RawEdit) -> Result<RawEdit, Failure> {
     let Some(Holds { follows: Some(follows), .. }) = T::HOLDS else { return Ok(edit) };
     Ok(follows(&Table::<T>::value_in(item)?, Edit::default().map(|_| Ok(edit))).raw)
 }

@@ -71,7 +71,7 @@ impl Holder {
             tombstone_retention: row.retention,
             fence: row.fence,
             remembers_items: row.remembers_items,
-            follows: row.follows,
+            keeping: None,
             held_for: None,
         }
     }
@@ -164,7 +164,7 @@ impl Holder {
             tombstone_retention: Duration::ZERO,
             fence: None,
             remembers_items: false,
-            follows: None,
+            keeping: None,
             held_for: None,
         };
         table.burn_base(key, row, &self.call).await

@@ -13,6 +13,7 @@ use fencepost_core::format::row::{self, Row};
 use fencepost_core::hold::{self, Hold};
 use fencepost_core::plan::{Prepared, Write, first_version};
 use fencepost_core::{Base, ItemVersion, Role, SentWrite, Version, Versioned, anchors_of, committed};
+use std::mem;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// The most bytes of all items of a transaction together (`DynamoDB` quota).
@@ -40,6 +41,30 @@ impl Attempt {
         let step = &mut self.steps[index];
         (step.write, step.role) = (request, Role::Writes(sent));
         Ok(())
+    }
+
+    /// What a decision would say if all that is held in the items came back. `None` if nothing is held.
+    pub(super) fn with_all_back<A>(&mut self, decide: impl FnOnce(&mut Self) -> A) -> Option<A> {
+        let mut before = Vec::new();
+        for (place, row) in self.rows.iter_mut().enumerate() {
+            let Known::Row(known) = &mut row.known else { continue };
+            if let Some(most) = hold::with_all_back(row.layout, &known.attributes) {
+                before.push((place, mem::replace(&mut known.attributes, most), mem::take(&mut row.refused)));
+            }
+        }
+        if before.is_empty() {
+            return None;
+        }
+        let (steps, answer) = (mem::take(&mut self.steps), decide(self));
+        self.steps = steps;
+        for (place, attributes, refused) in before {
+            let row = &mut self.rows[place];
+            row.refused = refused;
+            if let Known::Row(known) = &mut row.known {
+                known.attributes = attributes;
+            }
+        }
+        Some(answer)
     }
 
     fn bytes(&self) -> usize {

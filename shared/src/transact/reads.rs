@@ -5,6 +5,7 @@ use crate::driver::send::{Address, Sender};
 use crate::error::{Failure, FailureKind};
 use crate::fencing_token::FencingToken;
 use crate::store::Store;
+use crate::table::handle::Keeping;
 use crate::table::{Key, Record, Table};
 use fencepost_core::format::layout::Regions;
 use std::fmt;
@@ -62,6 +63,8 @@ pub struct Reads {
     rows: Vec<KnownRow>,
     stores: Vec<Store>,
     failure: Option<Failure>,
+    /// What is done about the holds of its items, if some may have any.
+    pub(super) keeping: Option<Keeping>,
 }
 
 impl Reads {
@@ -69,7 +72,7 @@ impl Reads {
     #[must_use]
     pub fn new() -> Self {
         static CREATED: AtomicU64 = AtomicU64::new(0);
-        Reads { id: CREATED.fetch_add(1, Relaxed), rows: Vec::new(), stores: Vec::new(), failure: None }
+        Reads { id: CREATED.fetch_add(1, Relaxed), rows: Vec::new(), stores: Vec::new(), failure: None, keeping: None }
     }
 
     pub(super) fn id(&self) -> u64 {
@@ -125,11 +128,12 @@ impl Reads {
                     fence: table.raw.fence,
                     is_read_first,
                     remembers_items: table.raw.remembers_items,
-                    follows: table.raw.follows,
+                    follows: table.raw.keeping.map(|keeping| keeping.follows),
                     held_for: table.raw.held_for.clone(),
                     ..KnownRow::new(name, address, table.raw.layout)
                 });
                 self.stores.push(table.raw.store.clone());
+                self.keeping = self.keeping.or(table.raw.keeping);
             }
             Err(failure) => self.failure = Some(failure),
         }

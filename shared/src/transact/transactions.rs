@@ -4,7 +4,6 @@ use super::reads::Reads;
 use crate::driver::attempt::{Applied, Attempt, Done, Next};
 use crate::error::Error;
 use crate::store::Store;
-use crate::table::Holder;
 
 impl Store {
     /// Reads the items, decides, and applies all steps of the decision in one transaction, or none. After a conflict,
@@ -58,12 +57,10 @@ impl Store {
         decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<A, Error<R>> {
         let (sender, call) = (self.sender(), &self.call());
-        let id = reads.id();
+        let (id, keeping) = (reads.id(), reads.keeping);
         let mut attempt = Attempt::of_many("transact_with_retry", reads.into_rows(sender)?, sender, call);
         attempt.reads = Some(id);
-        if attempt.rows.iter().any(|row| row.layout.held.is_some()) {
-            attempt.holds = Some(Holder::boxed(self, call));
-        }
+        attempt.holds = keeping.map(|keeping| (keeping.keeper)(self, call));
         let done = attempt.decided(sender, call, |attempt| {
             let decided = decide(attempt);
             let writes = decided.is_ok() && attempt.has_steps();
@@ -72,10 +69,14 @@ impl Store {
             if !remembered.is_empty() {
                 return Ok(Next::Read(remembered));
             }
+            // If it changes nothing even with all that is held, nothing has to be settled before its answer.
+            let changes = |attempt: &mut Attempt| decide(attempt).is_ok() && attempt.has_steps();
+            let may_change = !writes && attempt.holds.is_some() && attempt.with_all_back(changes).unwrap_or(false);
             Ok(match decided {
                 Err(Error::Failed(failure)) => return Err(failure),
                 Ok(answer) if writes => Next::Send(attempt.take_steps()?, answer),
-                decided => Next::Answer(decided),
+                decided if may_change => Next::Answer(decided),
+                decided => Next::Final(decided),
             })
         });
         match done.await? {

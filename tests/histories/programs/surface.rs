@@ -10,7 +10,8 @@ use syn::{Expr, ImplItem, Item, ItemImpl, Type, Visibility};
 /// The types with operations and options, and where they are in `shared`.
 const SOURCES: &[(&str, &[&str])] = &[
     ("src/store.rs", &["Store"]),
-    ("src/table/handle.rs", &["Store", "Table"]),
+    ("src/table/open.rs", &["Store"]),
+    ("src/table/handle.rs", &["Table"]),
     ("src/table/update.rs", &["Table"]),
     ("src/table/editing.rs", &["Table"]),
     ("src/table/edit.rs", &["Edit", "Condition"]),
