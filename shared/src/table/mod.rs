@@ -2,7 +2,7 @@
 //!
 //! `handle.rs` has the table of the public interface, and the same without the type of its values, for use in changes.
 //! `update.rs` reads items, and changes one by a decision, at a version. `editing.rs` changes one by an [`Edit`], at any
-//! version. An edit is made in `edit.rs`, from the fields of `field.rs`.
+//! version. An edit is made in `edit.rs`, from the fields of `field.rs`. `holder.rs` takes parts of items and settles holds.
 
 pub(crate) mod commit;
 mod decision;
@@ -15,6 +15,7 @@ mod holds;
 pub(crate) mod key;
 mod open;
 mod record;
+mod settle;
 mod update;
 mod value;
 

@@ -14,6 +14,7 @@ const SOURCES: &[(&str, &[&str])] = &[
     ("src/table/handle.rs", &["Table"]),
     ("src/table/update.rs", &["Table"]),
     ("src/table/editing.rs", &["Table"]),
+    ("src/table/settle.rs", &["Table"]),
     ("src/table/edit.rs", &["Edit", "Condition"]),
     ("src/table/field.rs", &["Field", "Edit"]),
     ("src/transact/reads.rs", &["Reads"]),
@@ -46,6 +47,7 @@ const OF_THE_HARNESS: &[&str] = &[
     "Field::derived",
     "Settings::deciding",
     "Table::held_for",
+    "Table::settle",
 ];
 
 /// All operations and options.
