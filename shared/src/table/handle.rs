@@ -130,6 +130,9 @@ impl<T: Record> Table<T> {
     /// Says in which table the [holds](crate::Holds) of these items are decided. Without this, an order of them goes as a
     /// transaction, and a refusal by an item with holds is [`FailureKind::Held`].
     ///
+    /// To settle a hold, the crate reads the orders and burns attempts there. So every program that changes the items needs
+    /// `BatchGetItem`, `PutItem` and `UpdateItem` on the table of the orders.
+    ///
     /// All orders of the items are in this one table. Its `Record` has [`Settings::deciding`](crate::Settings::deciding), and that
     /// of the items has [`Record::HOLDS`]; otherwise it does not compile.
     #[must_use]

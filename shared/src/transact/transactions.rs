@@ -72,6 +72,11 @@ impl Store {
             // If it changes nothing even with all that is held, nothing has to be settled before its answer.
             let changes = |attempt: &mut Attempt| decide(attempt).is_ok() && attempt.has_steps();
             let may_change = !writes && attempt.holds.is_some() && attempt.with_all_back(changes).unwrap_or(false);
+            // It may have looked at other items.
+            let remembered = if writes || may_change { Vec::new() } else { attempt.to_be_read_again() };
+            if !remembered.is_empty() {
+                return Ok(Next::Read(remembered));
+            }
             Ok(match decided {
                 Err(Error::Failed(failure)) => return Err(failure),
                 Ok(answer) if writes => Next::Send(attempt.take_steps()?, answer),
