@@ -537,6 +537,6 @@ impl History for Orders {
 const LEFT: &str = "a hold is left after it was settled";
 
 #[test]
-fn stock_holds_and_orders_have_one_sum_at_every_moment() {
+fn stock_holds_and_orders_have_one_sum_at_every_moment_under_every_fault() {
     Orders::holds();
 }
