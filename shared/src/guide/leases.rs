@@ -58,7 +58,7 @@
 //! # async fn lead(leases: fencepost::lease::Leases) -> Result<(), Box<dyn std::error::Error>> {
 //! use fencepost::lease::LeaseTerms;
 //!
-//! let stop = tokio::signal::ctrl_c();
+//! let stop = async { tokio::signal::ctrl_c().await.unwrap_or_default() };
 //! leases.campaign("controller", "host-1", LeaseTerms::default(), stop, async |token| {
 //!     // Work under the token.
 //! }).await?;

@@ -91,7 +91,7 @@ impl Leases {
     /// Waits for the lease as long as it takes, does the work under it, and releases it, unless `stop` comes first.
     ///
     /// While it waits, it looks at the lease as [`Leases::acquire_within`] does. It goes on waiting if the table does not
-    /// answer. `stop` is any future, such as that of `tokio::signal::ctrl_c`. When it is ready, the work is cancelled and the
+    /// answer. `stop` is a future such as that of `tokio::signal::ctrl_c`. When it is ready, the work is cancelled and the
     /// lease is released, so that the next holder need not wait for its end. Everything else is as in
     /// [`Leases::while_held`].
     ///
@@ -102,13 +102,13 @@ impl Leases {
         key: &str,
         holder: &str,
         terms: LeaseTerms,
-        stop: impl Future,
+        stop: impl Future<Output = ()>,
         work: impl FnOnce(FencingToken) -> F,
     ) -> Result<W, Error<Unfinished>>
     where
         F: Future<Output = W>,
     {
-        let mut stop = pin!(async { drop(stop.await) });
+        let mut stop = pin!(stop);
         match self.elected(key, holder, terms, stop.as_mut()).await? {
             Some(lease) => under(self.held(lease, terms), stop, work).await.map_err(Error::Refused),
             None => Err(Error::Refused(Unfinished::Stopped)),
