@@ -91,7 +91,7 @@ impl Leases {
     /// Waits for the lease as long as it takes, does the work under it, and releases it, unless `stop` comes first.
     ///
     /// While it waits, it looks at the lease as [`Leases::acquire_within`] does. It goes on waiting if the table does not
-    /// answer. `stop` is a future such as that of `tokio::signal::ctrl_c`. When it is ready, the work is cancelled and the
+    /// answer. `stop` is a future without a value, such as one that awaits `tokio::signal::ctrl_c`. When it is ready, the work is cancelled and the
     /// lease is released, so that the next holder need not wait for its end. Everything else is as in
     /// [`Leases::while_held`].
     ///
