@@ -294,16 +294,17 @@ impl Expression {
         self.demand_life(layout);
     }
 
-    fn holds(&mut self, Holds { place, free, clear }: &Holds, layout: &Layout) {
+    fn holds(&mut self, holds: &Holds, layout: &Layout) {
         if layout.held.is_none() {
             return;
         }
         self.name("#holds", layout.names.holds);
-        if place.is_none() && free.is_none() && clear.is_empty() {
+        if holds.is_empty() {
             // A row that another build wrote has no map yet. A path into it would be refused as invalid.
             self.value(":none", AttributeValue::M(HashMap::new()));
             return self.set("#holds = if_not_exists(#holds, :none)");
         }
+        let Holds { place, free, clear } = holds;
         if let Some((id, hold)) = place {
             self.name("#hold", id);
             self.value(":hold", hold.clone());
