@@ -79,7 +79,7 @@
 //! | [`Table::edit`] | values under conditions, at any version | 1 write; 1 read + 1 write if this client has not edited the item before; [sometimes one more](Table::edit) |
 //! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
 //! | the same with [`Attempt::edit_blind`] on [remembered](Reads::remembered) items | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |
-//! | the same, if it creates one item and takes from others that [hold](Holds) parts | the same, but readers may see the numbers fall before the item is there | 1 read + 1 write per item, + 1 read where others crowd; each hold rides with a later write, or costs 1 read + 1 write |
+//! | the same, if it creates one item and takes from others that [hold](Holds) parts | the same, but readers may see the numbers fall before the item is there | 1 read + 1 write per item, + up to 2 reads of each where others crowd; each hold rides with a later write, or costs 1 read + 1 write |
 //! | [`Table::settle`] | the holds of an item whose orders never came | 1 read; with holds, some reads, and at most 2 writes for each |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`Store::check`] | nothing; compares the table with its `Record` at the start of a program | 2 reads, of its description and of its TTL |

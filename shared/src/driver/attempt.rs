@@ -469,10 +469,9 @@ impl Attempt {
 
     /// Takes what the steps need. If all of it is taken, the steps may be sent.
     async fn take(&mut self, takes: &[Take]) -> Result<(), Then> {
-        let Some(holds) = self.holds.take() else { return Ok(()) };
+        let Some(holds) = &self.holds else { return Ok(()) };
         let taken = holds.take(&self.rows, takes).await;
         if taken.iter().all(|taken| matches!(taken, Taken::Landed)) {
-            self.holds = Some(holds);
             return Ok(());
         }
         // No create of this attempt has left, so none ever will.
@@ -480,7 +479,6 @@ impl Attempt {
         let back: Vec<_> =
             takes.iter().zip(&taken).filter(|(_, taken)| is_held(taken)).map(|(take, _)| take.clone()).collect();
         let learned = holds.give_back(&self.rows, &back).await;
-        self.holds = Some(holds);
         self.learn_all(learned);
         let mut failed = None;
         for (take, taken) in takes.iter().zip(taken) {
@@ -522,7 +520,7 @@ impl Attempt {
         }
         let id = self.attempts().id;
         let then = self.send_steps(driver, sending).await;
-        let Some(holds) = self.holds.take() else { return then };
+        let Some(holds) = &self.holds else { return then };
         match &then {
             Then::Applied { id: applied, .. } if *applied == id => holds.placed(&self.rows, &takes),
             Then::Failed(Failure { kind: FailureKind::OutcomeUnknown { .. }, .. }) => {}
@@ -531,7 +529,6 @@ impl Attempt {
                 self.learn_all(learned);
             }
         }
-        self.holds = Some(holds);
         then
     }
 

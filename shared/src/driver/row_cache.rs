@@ -105,40 +105,37 @@ impl RowCache {
 
     /// How many versions the row has probably risen since it was seen last.
     pub(crate) fn risen(&self, table: &str, key: &Attributes) -> f64 {
-        let address = address(table, key);
-        let generations = self.generations();
-        let seen = generations.iter().find_map(|generation| generation.get(&address));
-        seen.map_or(0.0, |seen| self.began.elapsed().saturating_sub(seen.seen_at).as_secs_f64() * seen.pace)
+        let now = self.began.elapsed();
+        let risen = self.with(table, key, |seen| now.saturating_sub(seen.seen_at).as_secs_f64() * seen.pace);
+        risen.unwrap_or_default()
     }
 
     /// Notes that this attempt has placed its row. The row at this key may still have its hold.
     pub(crate) fn note_placed(&self, table: &str, key: &Attributes, attempt: WriteId) {
-        let address = address(table, key);
-        let mut generations = self.generations();
-        if let Some(seen) = generations.iter_mut().find_map(|generation| generation.get_mut(&address)) {
+        let _ = self.with(table, key, |seen| {
             seen.placed.truncate(MOST_PLACED - 1);
             seen.placed.insert(0, attempt);
-        }
+        });
     }
 
     /// The attempts of this client that have placed their rows.
     pub(crate) fn placed(&self, table: &str, key: &Attributes) -> Vec<WriteId> {
-        let address = address(table, key);
-        let generations = self.generations();
-        generations
-            .iter()
-            .find_map(|generation| generation.get(&address))
-            .map_or_else(Vec::new, |seen| seen.placed.clone())
+        self.with(table, key, |seen| seen.placed.clone()).unwrap_or_default()
     }
 
     /// Enters the crowd at this key, until the place is dropped. `None` if the row was not seen.
     pub(crate) fn enter_crowd(&self, table: &str, key: &Attributes) -> Option<Arc<()>> {
+        self.with(table, key, |seen| {
+            let place = seen.crowd.upgrade().unwrap_or_default();
+            seen.crowd = Arc::downgrade(&place);
+            place
+        })
+    }
+
+    /// Does this to what was seen at this key. `None` if nothing was.
+    fn with<A>(&self, table: &str, key: &Attributes, does: impl FnOnce(&mut LastSeen) -> A) -> Option<A> {
         let address = address(table, key);
-        let mut generations = self.generations();
-        let seen = generations.iter_mut().find_map(|generation| generation.get_mut(&address))?;
-        let place = seen.crowd.upgrade().unwrap_or_default();
-        seen.crowd = Arc::downgrade(&place);
-        Some(place)
+        self.generations().iter_mut().find_map(|generation| generation.get_mut(&address)).map(does)
     }
 
     pub(crate) fn remove(&self, table: &str, key: &Attributes) {

@@ -238,7 +238,6 @@ impl RawTable {
         call: &Call,
     ) -> Result<RowEdited, Failure> {
         let mut attempt = self.change(operation, key, call);
-        attempt.holds = None;
         attempt.rows[0].known = known.map_or(Known::Nothing, Known::Row);
         let mut editing = self.editing(&mut attempt, edit, |row| Ok(!row.is_tombstone));
         editing.rereads = true;

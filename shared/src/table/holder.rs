@@ -13,7 +13,7 @@ use fencepost_core::condition::Holds;
 use fencepost_core::edit::RawEdit;
 use fencepost_core::format::AsKind;
 use fencepost_core::format::item::{Attributes, size_of_attributes};
-use fencepost_core::format::layout::MOST_HOLDS;
+use fencepost_core::format::layout::{Layout, MOST_HOLDS};
 use fencepost_core::format::number::compare;
 use fencepost_core::format::row::Row;
 use fencepost_core::hold::{Deciding, Fate, Hold, LARGEST_CLEAR, Settlement, fate, holds_of, settlement};
@@ -64,13 +64,20 @@ impl Holder {
     }
 
     fn table_of(&self, row: &KnownRow) -> RawTable {
+        let KnownRow { retention, fence, remembers_items, .. } = *row;
+        let table = self.table(&row.address.table, row.layout);
+        RawTable { tombstone_retention: retention, fence, remembers_items, ..table }
+    }
+
+    /// A table whose own holds are nobody's concern.
+    fn table(&self, name: &str, layout: &'static Layout) -> RawTable {
         RawTable {
             store: self.store.clone(),
-            name: row.address.table.clone(),
-            layout: row.layout,
-            tombstone_retention: row.retention,
-            fence: row.fence,
-            remembers_items: row.remembers_items,
+            name: name.to_owned(),
+            layout,
+            tombstone_retention: Duration::ZERO,
+            fence: None,
+            remembers_items: false,
             keeping: None,
             held_for: None,
         }
@@ -157,17 +164,7 @@ impl Holder {
     /// Keeps the attempt of this hold from placing its row, whose current state is this one.
     async fn burn(&self, decider: &Decider, hold: &Hold, row: Option<&Row>) -> Result<(), Failure> {
         let Some(key) = hold.key_in(decider.layout) else { return Ok(()) };
-        let table = RawTable {
-            store: self.store.clone(),
-            name: decider.table.clone(),
-            layout: decider.layout,
-            tombstone_retention: Duration::ZERO,
-            fence: None,
-            remembers_items: false,
-            keeping: None,
-            held_for: None,
-        };
-        table.burn_base(key, row, &self.call).await
+        self.table(&decider.table, decider.layout).burn_base(key, row, &self.call).await
     }
 
     /// Gives back what this hold has taken. Returns the row as it is then.

@@ -83,7 +83,7 @@ impl Attempt {
         if let Some(sending) = self.held() {
             return Ok(sending);
         }
-        let mut steps = std::mem::take(&mut self.steps);
+        let mut steps = mem::take(&mut self.steps);
         let writes: Vec<_> = steps.iter().filter(|step| step.is_write()).map(|step| step.row).collect();
         let adds = steps.iter().filter(|step| matches!(step.role, Role::Adds));
         let adds: Vec<_> = adds.map(|step| (step.row, step.has_anchor())).collect();
@@ -142,7 +142,7 @@ impl Attempt {
             }
             takes.push(Take { row: step.row, hold, edit: edit.clone() });
         }
-        let create = std::mem::take(&mut self.steps).swap_remove(place);
+        let create = mem::take(&mut self.steps).swap_remove(place);
         Some(Sending {
             steps: vec![create],
             transact: None,
