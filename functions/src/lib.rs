@@ -1,6 +1,7 @@
 //! The functions, one module each. A binary of `src/bin/` serves one of them on Lambda.
 //!
-//! Each module describes itself in its `FUNCTION`. [`product`] and [`mapping`] are records that two functions write.
+//! Each module describes itself in its `FUNCTION`. [`order`], [`product`] and [`mapping`] are records that several functions
+//! use.
 
 // A handler fails with the problem of each answer that is not a success, a parser with one that names the field or the
 // parameter, a start with a sentence that names the variable.
@@ -15,6 +16,7 @@ pub mod inventory;
 pub mod lease;
 pub mod mapping;
 pub mod operation;
+pub mod order;
 pub mod place_order;
 pub mod product;
 

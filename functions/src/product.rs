@@ -2,8 +2,10 @@
 
 use crate::function::Variable;
 use crate::operation::{ID, Schema};
-use fencepost::{Edit, Record, Settings, Timestamp};
+use fencepost::http::Problem;
+use fencepost::{Edit, Holds, Record, Settings, Timestamp};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// The table of products.
 pub const PRODUCTS_TABLE: Variable = Variable::table("PRODUCTS_TABLE", "the table of products");
@@ -31,9 +33,28 @@ pub const SHORT_LINES: Schema = Schema::Named(
     ),
 );
 
+/// The code and the meaning of a refusal by stock that is held for others.
+pub const HELD: (&str, &str) = (
+    "stock_held",
+    "the stock is held for orders that are not decided yet; nothing was applied, the same request may succeed",
+);
+
+/// The problem of a change that met stock which is held for others.
+#[must_use]
+pub fn naming_held_stock(problem: Problem) -> Problem {
+    match problem.code() {
+        "held" => Problem::refused(HELD.0, HELD.1).retry_after(Duration::from_secs(1)),
+        _ => problem,
+    }
+}
+
 /// The value of one product. Its id is the key. Many orders may take one product at once.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
-#[record(key = "productId", settings = Settings::own().remembered_writes(40).edit_window(32))]
+#[record(
+    key = "productId",
+    settings = Settings::own().remembered_writes(40).edit_window(32),
+    holds = Holds::of("stock").with(Product::with_status)
+)]
 #[serde(rename_all = "camelCase")]
 pub struct Product {
     /// The stock: 0 to [`MAX_STOCK`].
@@ -88,14 +109,20 @@ impl Product {
     /// The same change as an edit, which needs no version. So it conflicts with no other edit.
     pub fn edit(&self, by: i64, now: Timestamp) -> Edit<Product> {
         let product = Self::FIELDS;
-        let low = self.low_stock_at;
+        // What was held for an order and given back may have passed the largest stock. It can be taken all the same.
+        let add = if by < 0 { product.stock.add(by, 0..) } else { product.stock.add(by, 0..=MAX_STOCK) };
+        self.with_status(add).stamp(&product.updated_at, now)
+    }
+
+    /// An edit that adds to the stock, with the status that follows.
+    fn with_status(&self, edit: Edit<Product>) -> Edit<Product> {
+        let (product, low) = (Self::FIELDS, self.low_stock_at);
         let bands = [
             (i64::MIN..=0, Status::OutOfStock),
             (1..=low, Status::LowStock),
-            (low.saturating_add(1)..=MAX_STOCK, Status::InStock),
+            (low.saturating_add(1)..=i64::MAX, Status::InStock),
         ];
-        let edit = product.stock.add(by, 0..=MAX_STOCK).bands(&product.status, &product.stock, bands);
-        edit.only_if(product.low_stock_at.is(low)).stamp(&product.updated_at, now)
+        edit.bands(&product.status, &product.stock, bands).only_if(product.low_stock_at.is(low))
     }
 }
 

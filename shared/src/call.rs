@@ -5,6 +5,7 @@ use crate::error::Source;
 use crate::throttling::{Throttled, ThrottlingLimit};
 use fencepost_core::Cost;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// The deadline and the tally of one invocation. [`Store::in_call`](crate::Store::in_call) gives it to all operations of
 /// that invocation. Copies share the tally.
@@ -31,6 +32,12 @@ pub struct Tally {
     pub throttled: u32,
     /// The limit for which it throttled the last of them.
     pub throttling_limit: Option<ThrottlingLimit>,
+    /// [Holds](crate::Holds) that were removed because their orders are placed.
+    pub holds_removed: u32,
+    /// Holds that were given back because their orders never will be placed.
+    pub holds_given_back: u32,
+    /// Attempts that were kept from placing their orders, so that what they hold comes back.
+    pub holds_burned: u32,
 }
 
 impl Tally {
@@ -46,6 +53,9 @@ impl Tally {
         self.lost_answers += other.lost_answers;
         self.throttled += other.throttled;
         self.throttling_limit = other.throttling_limit.or(self.throttling_limit);
+        self.holds_removed += other.holds_removed;
+        self.holds_given_back += other.holds_given_back;
+        self.holds_burned += other.holds_burned;
     }
 
     pub(crate) fn count_not_now(&mut self, source: &Source) {
@@ -73,6 +83,12 @@ impl Call {
     #[must_use]
     pub fn tally(&self) -> Tally {
         *self.counts()
+    }
+
+    /// The same call with at most so much time.
+    pub(crate) fn at_most(&self, time: Duration) -> Self {
+        let deadline = if self.deadline.remaining() > time { Deadline::within(time) } else { self.deadline };
+        Call { deadline, ..self.clone() }
     }
 
     /// The tally, to which the cost of each operation is added when it ends.

@@ -80,7 +80,9 @@
 //! | [`Store::transact_with_retry`] | many items, all or none, decided again after each conflict | 1 read + 1 transaction, + 1 per conflict, + 1 write per burn |
 //! | the same with [`Attempt::edit_blind`] on [remembered](Reads::remembered) items | many items, all or none; edits demand no version | 1 transaction, + 1 per conflict or refused edit |
 //! | the same, if it creates one item and takes from others that [hold](Holds) parts | the same, but readers may see the numbers fall before the item is there | 1 read + 1 write per item, + up to 2 reads of each where others crowd; each hold rides with a later write, or costs 1 read + 1 write |
+//! | [`Table::get_with_held`] | nothing; shows what is [held](Holds), too | 1 read |
 //! | [`Table::settle`] | the holds of an item whose orders never came | 1 read; with holds, some reads, and at most 2 writes for each |
+//! | [`Table::settle_all`] | the same for all items of a table | 1 read per MB, at half the price; then as `settle` for each item with holds |
 //! | [`Idempotency::change`] | many items, once per request | the same, + 1 read for a refusal; 1 read for a replay |
 //! | [`Store::check`] | nothing; compares the table with its `Record` at the start of a program | 2 reads, of its description and of its TTL |
 //! | [`LwwTable::register`](lww::LwwTable::register), [`LwwTable::delete`](lww::LwwTable::delete) | a key whose newest instance wins | 1 write |
@@ -187,7 +189,7 @@ pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
 pub use table::field;
 pub use table::{
-    Condition, Decision, Edit, Edited, Exists, Holds, Key, KeyPart, NotEdited, NotEditedReason, Record, Table,
+    Condition, Decision, Edit, Edited, Exists, HoldSweep, Holds, Key, KeyPart, NotEdited, NotEditedReason, Record, Table,
     Undecodable, Upserted,
 };
 pub use throttling::ThrottlingLimit;

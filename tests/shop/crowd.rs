@@ -1,15 +1,17 @@
 //! One product is as fast as a thousand.
 
-use crowds::orders::{CLIENTS, Outcome, Scene, Way, play};
+use crowds::orders::{Outcome, Scene, Way, play};
 use std::time::Duration;
 
+const CLIENTS: usize = 20;
 /// The orders of each client.
 const WANTED: usize = 30;
 const HOP: Duration = Duration::from_millis(5);
 
 fn orders(products: usize, seed: u64) -> Outcome {
-    let scene = Scene { products, losses: false, transaction: Duration::ZERO, throttles: false };
-    let outcome = play(Way::Fencepost, scene, WANTED, HOP, seed);
+    let (clients, orders, transaction) = (CLIENTS, WANTED, Duration::ZERO);
+    let scene = Scene { clients, orders, products, losses: false, transaction, throttles: false };
+    let outcome = play(Way::Fencepost, scene, HOP, seed);
     let wanted = (CLIENTS * WANTED) as u64;
     assert_eq!((outcome.acknowledged, outcome.held), (wanted, wanted), "{products} products, seed {seed}");
     assert_eq!(outcome.taken, i64::try_from(wanted).expect("few"), "{products} products, seed {seed}");

@@ -7,7 +7,7 @@
 )]
 
 use crowds::crowd::{Load, Outcome, Way, play};
-use crowds::orders::{self, CLIENTS, Scene};
+use crowds::orders::{self, Scene};
 use std::time::Duration;
 
 /// A part by its name, with its seconds on two cores.
@@ -125,36 +125,48 @@ fn of_pace() -> String {
 
 /// The orders of one product in a second, with the capacity that `DynamoDB` gives an item.
 fn of_orders() -> String {
-    const WANTED: usize = 100;
     const HOP: Duration = Duration::from_millis(5);
     let mut rows = Vec::new();
-    for (millis, losses) in [(10, false), (20, false), (20, true), (40, false)] {
+    for (clients, losses) in [(20, false), (20, true), (64, false), (200, false), (200, true)] {
         for (name, way) in [("usual way", orders::Way::Usual), ("Fencepost", orders::Way::Fencepost)] {
-            let scene = Scene { products: 1, losses, transaction: Duration::from_millis(millis), throttles: true };
-            let game = orders::play(way, scene, WANTED, HOP, 1);
+            let scene = Scene {
+                clients,
+                orders: if way == orders::Way::Usual { 2000 } else { 6000 } / clients,
+                products: 1,
+                losses,
+                transaction: Duration::from_millis(20),
+                throttles: true,
+            };
+            let mut game = orders::play(way, scene, HOP, 1);
+            game.times.sort();
+            let at = |part: usize| millis(game.times[(game.times.len() - 1) * part / 100]);
             let (each, trouble) = (number(game.acknowledged), if losses { ", 2 % of answers lost" } else { "" });
             let (write, read) = (game.units.write / each, game.units.read / each);
             rows.push([
-                format!("{name}, a transaction takes {millis} ms{trouble}"),
+                format!("{clients} clients, {name}{trouble}"),
                 figure(each / game.time.as_secs_f64(), 0),
                 figure(write, 2),
                 figure(read, 2),
                 figure(dollars(write, read), 2),
+                at(50),
+                at(99),
+                at(100),
                 game.acknowledged.to_string(),
                 game.held.to_string(),
                 game.gave_up.to_string(),
             ]);
         }
     }
-    let about = format!(
-        "1 product, {CLIENTS} clients, {WANTED} orders each, 1,000 write units a second, 5 ms hops, 0.34 ms for each action"
-    );
+    let about = "1 product, 1,000 write units a second, 5 ms hops, transactions of 20 ms and 0.34 ms for each action";
     let headings = [
-        &*about,
+        about,
         "orders a second",
         "write units per order",
         "read units",
         "$ per million",
+        "median, ms",
+        "p99, ms",
+        "slowest, ms",
         "acknowledged",
         "held",
         "given up",

@@ -22,9 +22,6 @@ use std::rc::Rc;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep};
 
-/// The number of clients with orders at once.
-pub const CLIENTS: usize = 20;
-
 const STOCK: i64 = 1_000_000_000;
 /// How often a client asks for one order before it gives up.
 const ASKS: usize = 20;
@@ -45,6 +42,10 @@ pub enum Way {
 /// The products on order, and the disturbances.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scene {
+    /// The number of clients with orders at once. Each is a process of its own.
+    pub clients: usize,
+    /// The number of orders of each client.
+    pub orders: usize,
     /// Each order is for one of so many products.
     pub products: usize,
     /// Whether answers are lost.
@@ -72,19 +73,21 @@ pub struct Outcome {
     pub units: Units,
     /// The time until the last client was done.
     pub time: Duration,
+    /// How long each acknowledged order took.
+    pub times: Vec<Duration>,
 }
 
-/// Lets [`CLIENTS`] clients place so many orders each, one after the other. All randomness comes from `seed`.
+/// Lets the clients place their orders, each one after the other. All randomness comes from `seed`.
 ///
 /// # Panics
 /// If the engine fails, which it does not.
 #[must_use]
-pub fn play(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
-    paused(played(way, scene, wanted, hop, seed))
+pub fn play(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
+    paused(played(way, scene, hop, seed))
 }
 
-async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64) -> Outcome {
-    let Scene { products, losses, transaction, throttles } = scene;
+async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
+    let Scene { clients, orders, products, losses, transaction, throttles } = scene;
     let (db, mut seeds) = (dynamo(seed, hop), fastrand::Rng::with_seed(seed));
     create(&db.engine().client(), products).await;
     db.transactions_take(transaction);
@@ -97,7 +100,7 @@ async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64)
     }
     let begun = Instant::now();
     let outcome = Rc::new(RefCell::new(Outcome::default()));
-    let clients: Vec<_> = (0..CLIENTS)
+    let clients: Vec<_> = (0..clients)
         .map(|number| {
             let mut client = Ordering {
                 number,
@@ -108,7 +111,7 @@ async fn played(way: Way, scene: Scene, wanted: usize, hop: Duration, seed: u64)
                 outcome: outcome.clone(),
             };
             tokio::task::spawn_local(async move {
-                for order in 0..wanted {
+                for order in 0..orders {
                     client.order(way, order, products).await;
                 }
             })
@@ -140,7 +143,7 @@ struct Ordering {
 impl Ordering {
     /// Asks for one order until the client hears its success.
     async fn order(&mut self, way: Way, order: usize, products: usize) {
-        let product = name(self.rng.usize(..products));
+        let (product, begun) = (name(self.rng.usize(..products)), Instant::now());
         for ask in 0..ASKS {
             let is_placed = match way {
                 Way::Fencepost => self.ours(order, &product).await,
@@ -148,7 +151,9 @@ impl Ordering {
             };
             let is_heard = !(self.losses && self.rng.u8(..50) == 0);
             if is_heard && is_placed {
-                self.outcome.borrow_mut().acknowledged += 1;
+                let mut outcome = self.outcome.borrow_mut();
+                outcome.acknowledged += 1;
+                outcome.times.push(begun.elapsed());
                 return;
             }
             sleep(Duration::from_millis(self.rng.u64(0..=100 << ask.min(5)))).await;

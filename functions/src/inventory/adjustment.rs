@@ -21,6 +21,36 @@ pub const PRODUCT: Schema = Schema::Named(
     ]),
 );
 
+/// The schema of a product with what is held of it.
+pub const HELD_PRODUCT: Schema = Schema::Named(
+    "HeldProduct",
+    &Schema::Object(&[
+        ("productId", ID),
+        ("stock", Schema::With(r#"{"description":"What can be ordered now."}"#, &STOCK)),
+        (
+            "held",
+            Schema::Json(
+                r#"{"type":"integer","minimum":0,"description":"What orders have taken and the product was not told the end of. Most of them are placed. At most this much may come back to the stock."}"#,
+            ),
+        ),
+        ("lowStockAt", STOCK),
+        ("status", STATUS),
+        ("version", VERSION),
+        ("createdAt", TIMESTAMP),
+        ("updatedAt", TIMESTAMP),
+    ]),
+);
+
+/// A product with what is held of it, as clients see it.
+#[derive(Serialize)]
+pub struct HeldProduct<T> {
+    /// The product.
+    #[serde(flatten)]
+    pub product: T,
+    /// What orders have taken and the product was not told the end of.
+    pub held: i128,
+}
+
 impl Resource for Product {
     const NOT_FOUND: (&'static str, &'static str) = ("product_not_found", "there is no product with this id");
     const EXISTS: (&'static str, &'static str) = ("product_exists", "there is a product with this id");

@@ -6,9 +6,10 @@ pub mod adjustment;
 pub mod requests;
 
 use crate::function::{Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Route, handled, listed, routed};
-use crate::operation::{Conditions, Operation};
-use crate::product::{PRODUCTS_TABLE, Product, SHORT_LINES, STOCK};
-use adjustment::{PRODUCT, decide_adjust};
+use crate::operation::{Conditions, Operation, RETRY_AFTER};
+use crate::order::{ORDERS_TABLE, Order};
+use crate::product::{HELD, PRODUCTS_TABLE, Product, SHORT_LINES, STOCK, naming_held_stock};
+use adjustment::{HELD_PRODUCT, HeldProduct, PRODUCT, decide_adjust};
 use axum::Router;
 use fencepost::http::{Items, Problem, Request, Resource, Response};
 use fencepost::{Call, Idempotency, Source, Store, Table, Timestamp};
@@ -19,7 +20,7 @@ use serde_json::json;
 pub const FUNCTION: Function = Function {
     name: "inventory",
     event: Event::Http { tag: ("products", "Stock."), routes: || listed(ROUTES), start: App::router },
-    variables: &[PRODUCTS_TABLE, IDEMPOTENCY_RECORDS_TABLE],
+    variables: &[PRODUCTS_TABLE, ORDERS_TABLE, IDEMPOTENCY_RECORDS_TABLE],
 };
 
 /// The state of the function between requests.
@@ -29,10 +30,10 @@ pub struct App {
 }
 
 impl App {
-    /// Creates the function on these tables.
+    /// Creates the function on these tables. The orders say what became of the stock that is held for them.
     #[must_use]
-    pub fn new(products: Table<Product>, records: Idempotency<Response>) -> Self {
-        App { products: Items::with_idempotency(products.remembering_items(), records) }
+    pub fn new(products: Table<Product>, orders: &Table<Order>, records: Idempotency<Response>) -> Self {
+        App { products: Items::with_idempotency(products.remembering_items().held_for(orders), records) }
     }
 
     /// The router of the function, which reads this environment.
@@ -40,6 +41,7 @@ impl App {
         Ok(routed(
             App::new(
                 store.table(PRODUCTS_TABLE.required(environment)?),
+                &store.table(ORDERS_TABLE.required(environment)?),
                 store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
             ),
             ROUTES,
@@ -62,7 +64,9 @@ const ROUTES: &[Route<App>] = &[
     ),
     handled!(
         get_product,
-        Operation::reads("GET /products/{productId}", "Shows a product.").shows(PRODUCT).missing(Product::NOT_FOUND)
+        Operation::reads("GET /products/{productId}", "Shows a product, with what is held of it.")
+            .shows(HELD_PRODUCT)
+            .missing(Product::NOT_FOUND)
     ),
     handled!(
         adjust_stock,
@@ -72,9 +76,10 @@ const ROUTES: &[Route<App>] = &[
             .shows(PRODUCT)
             .missing(Product::NOT_FOUND)
             .refuses(
-                &["insufficient_stock", "stock_limit_reached"],
-                "the stock is too small (`lines` says what is available), or would pass 10^15 (`current`)",
-                &[("lines?", SHORT_LINES), ("current?", STOCK)]
+                &["insufficient_stock", "stock_limit_reached", HELD.0],
+                "the stock is too small (`lines` says what is available), would pass 10^15 (`current`), or is held for \
+                 orders that are not decided yet",
+                &[("lines?", SHORT_LINES), ("current?", STOCK), RETRY_AFTER]
             )
     ),
 ];
@@ -87,9 +92,12 @@ pub async fn create_product(app: &App, request: &Request, call: &Call) -> Result
     app.products.in_call(call).create(&id, &product, &create).await
 }
 
-/// Shows a product.
+/// Shows a product, with what is held of it.
 pub async fn get_product(app: &App, request: &Request, call: &Call) -> Result<Response, Problem> {
-    app.products.in_call(call).get(&request.id("productId")?, &request.read_preconditions()?).await
+    let (id, preconditions) = (request.id("productId")?, request.read_preconditions()?);
+    let products = app.products.table().in_call(call);
+    let (product, held) = products.get_with_held(id.as_str()).await?.ok_or_else(Product::not_found)?;
+    preconditions.respond(product.at, || HeldProduct { product: product.value.to_json(id.as_str(), product.at), held })
 }
 
 /// Adds to the stock of a product, or takes from it.
@@ -99,5 +107,7 @@ pub async fn adjust_stock(app: &App, request: &Request, call: &Call) -> Result<R
     let change = request.change_request(&json!({ "by": by }))?;
     let decide = |product: &Product| decide_adjust(product, by, app.now()).map_err(|refusal| refusal.problem(&id));
     let edit = |product: &Product| product.edit(by, app.now());
-    app.products.in_call(call).edit_from_item_or_change(&id, &change, (by != 0).then_some(edit), decide).await
+    let products = app.products.in_call(call);
+    let adjusted = products.edit_from_item_or_change(&id, &change, (by != 0).then_some(edit), decide).await;
+    adjusted.map_err(naming_held_stock)
 }

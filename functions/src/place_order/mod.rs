@@ -1,20 +1,21 @@
 //! The function `place-order`: places and cancels orders together with their stock exactly once, shows and lists them.
 //!
-//! Reading order: [`FUNCTION`], its routes, the handler of one, then its decision in [`order`].
+//! Reading order: [`FUNCTION`], its routes, the handler of one, then its decision in [`placement`].
 
-pub mod order;
+pub mod placement;
 pub mod requests;
 
-use crate::function::{Environment, Event, Function, Route, Variable, handled, listed, routed};
-use crate::operation::{Conditions, Operation};
-use crate::product::{PRODUCTS_TABLE, Product, SHORT_LINES};
+use crate::function::{Environment, Event, Function, Route, handled, listed, routed};
+use crate::operation::{Conditions, Operation, RETRY_AFTER};
+use crate::order::{Line, ORDERS_TABLE, Order, Status};
+use crate::product::{HELD, PRODUCTS_TABLE, Product, SHORT_LINES, naming_held_stock};
 use axum::Router;
 use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
 use fencepost::{
     Attempt, Call, Error, Failure, Item, ItemVersion, Reads, Source, Store, Table, Timestamp, Version, Versioned,
     derived_id,
 };
-use order::{ByUser, Effect, Line, ORDER, Order, Placement, decide_cancel, decide_place};
+use placement::{ByUser, Effect, ORDER, Placement, decide_cancel, decide_place};
 use requests::{CANCELLATION, IDS, LISTING, PAGE, PLACEMENT, parse_cancellation, parse_listing, parse_placement};
 
 /// The function.
@@ -28,9 +29,6 @@ pub const FUNCTION: Function = Function {
     variables: &[ORDERS_TABLE, PRODUCTS_TABLE],
 };
 
-/// The table of orders.
-const ORDERS_TABLE: Variable = Variable::table("ORDERS_TABLE", "the table of orders, with the index `byUser`");
-
 /// The state of the function between requests.
 #[derive(Debug)]
 pub struct App {
@@ -42,7 +40,8 @@ impl App {
     /// Creates the function on these tables, which must belong to one store.
     #[must_use]
     pub fn new(orders: Table<Order>, products: Table<Product>) -> Self {
-        App { orders: Items::new(orders), products: products.remembering_items() }
+        let products = products.remembering_items().held_for(&orders);
+        App { orders: Items::new(orders), products }
     }
 
     /// The router of the function, which reads this environment.
@@ -85,9 +84,10 @@ const ROUTES: &[Route<App>] = &[
             .takes(PLACEMENT)
             .creates(ORDER)
             .refuses(
-                &["insufficient_stock", "product_not_found"],
-                "some lines are short (`lines` names all of them), or some products are missing (`products`)",
-                &[("lines?", SHORT_LINES), ("products?", IDS)]
+                &["insufficient_stock", "product_not_found", HELD.0],
+                "some lines are short (`lines` names all of them), some products are missing (`products`), or some stock is \
+                 held for orders that are not decided yet",
+                &[("lines?", SHORT_LINES), ("products?", IDS), RETRY_AFTER]
             )
     ),
     handled!(
@@ -182,7 +182,7 @@ async fn place(app: &App, id: &str, placement: &Placement, call: &Call) -> Resul
             Some(stored) => answer_again(id, &stored, placement),
             None => Err(problem),
         },
-        Err(Error::Failed(failure)) => Err(Problem::from_keyed(failure)),
+        Err(Error::Failed(failure)) => Err(naming_held_stock(Problem::from_keyed(failure))),
     }
 }
 
@@ -233,7 +233,7 @@ async fn cancel(app: &App, id: &str, if_match: IfMatch, call: &Call) -> Result<R
 /// The response for a cancelled order, because a cancellation is final. `None` if the order is not cancelled.
 fn cancelled_already(id: &str, order: &Versioned<Order>, if_match: IfMatch) -> Result<Option<Response>, Problem> {
     if_match.check(order.at)?;
-    Ok((order.value.status == order::Status::Cancelled).then(|| Items::ok(id, order)))
+    Ok((order.value.status == Status::Cancelled).then(|| Items::ok(id, order)))
 }
 
 /// The observed values of these products.

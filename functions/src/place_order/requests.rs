@@ -1,7 +1,8 @@
 //! Parses bodies to typed requests. All 400s about bodies come from here.
 
 use crate::operation::{ID, Member, Schema};
-use crate::place_order::order::{LINES, Line, MAX_LINES, MAX_QUANTITY, ORDER, Placement};
+use crate::order::Line;
+use crate::place_order::placement::{LINES, MAX_LINES, MAX_QUANTITY, ORDER, Placement};
 use fencepost::http::{Fields, Id, Problem, Request};
 use std::collections::HashSet;
 

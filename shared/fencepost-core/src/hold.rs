@@ -7,7 +7,7 @@ use crate::format::item::{Attributes, size_of};
 use crate::format::layout::{Layout, MOST_HOLDS};
 use crate::format::number::Number;
 use crate::format::row::{self, MAX_ITEM, Row};
-use crate::format::{AsKind, AttributeValue};
+use crate::format::{AsKind, AttributeValue, Unwritable};
 use crate::{Incarnation, ItemVersion, Version, WriteId};
 use std::time::Duration;
 
@@ -169,16 +169,46 @@ pub fn holds_of(layout: &Layout, attributes: &Attributes) -> Option<Vec<Hold>> {
     Some(holds)
 }
 
+/// The holds of a row that may have no map of them yet.
+///
+/// # Errors
+/// `CorruptItem`: this crate did not write one of them.
+pub fn read_holds(layout: &Layout, attributes: &Attributes) -> Result<Vec<Hold>, Unwritable> {
+    match holds_of(layout, attributes) {
+        None if attributes.contains_key(layout.names.holds) => Err(malformed(layout)),
+        holds => Ok(holds.unwrap_or_default()),
+    }
+}
+
+/// The sum of what is held in a row.
+///
+/// # Errors
+/// As [`read_holds`].
+pub fn sum_of(layout: &Layout, attributes: &Attributes) -> Result<i128, Unwritable> {
+    let mut sum = Some(0_i128);
+    for hold in read_holds(layout, attributes)? {
+        sum = sum.zip(whole(&hold.quantity)).and_then(|(sum, more)| sum.checked_add(more));
+    }
+    sum.ok_or_else(|| malformed(layout))
+}
+
+fn malformed(layout: &Layout) -> Unwritable {
+    let reason = format!("{} is malformed, so this crate did not write it", layout.names.holds);
+    Unwritable::CorruptItem { reason }
+}
+
 /// The item as it would be if all that is held came back. `None` if nothing is held.
 #[must_use]
 pub fn with_all_back(layout: &Layout, item: &Attributes) -> Option<Attributes> {
-    let (number, holds) = (layout.held?, holds_of(layout, item)?);
-    let whole = |text: &str| Number::parse(text)?.to_whole();
-    let held = holds.iter().try_fold(0_i128, |sum, hold| sum.checked_add(whole(&hold.quantity)?))?;
+    let (number, held) = (layout.held?, sum_of(layout, item).ok().filter(|held| *held > 0)?);
     let most = whole(item.get(number)?.as_n()?)?.checked_add(held)?;
     let mut item = item.clone();
     item.insert(number.to_owned(), AttributeValue::N(most.to_string()));
-    (!holds.is_empty()).then_some(item)
+    Some(item)
+}
+
+fn whole(text: &str) -> Option<i128> {
+    Number::parse(text)?.to_whole()
 }
 
 #[cfg(test)]

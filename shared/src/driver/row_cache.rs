@@ -40,7 +40,7 @@ struct LastSeen {
     crowd: Weak<()>,
     /// Attempts of this client that have placed their rows, and whose holds may still be in this one.
     placed: Vec<WriteId>,
-    /// When the row was seen, and how many versions it rose in a second before.
+    /// When the row was seen, and by how many versions others raised it in a second before.
     seen_at: Duration,
     pace: f64,
     heap: usize,
@@ -93,7 +93,7 @@ impl RowCache {
                 return;
             }
             memory.answered_as(&before.row.memory);
-            pace = before.pace_until(row.at.version.get(), seen_at);
+            pace = before.pace_until(row.at.version.get(), made.is_some(), seen_at);
         }
         note(&mut memory);
         let is_kept = with_item && size_of_attributes(&row.attributes) <= LARGEST_ITEM;
@@ -151,12 +151,12 @@ impl RowCache {
 }
 
 impl LastSeen {
-    /// The pace of the row, which has this version at this time. Versions are far below 2^52.
+    /// The pace at which others change the row, which has this version at this time. Versions are far below 2^52.
     #[expect(clippy::cast_precision_loss, reason = "only a guess rests on it")]
-    fn pace_until(&self, version: u64, at: Duration) -> f64 {
+    fn pace_until(&self, version: u64, is_own: bool, at: Duration) -> f64 {
         let rose = version.saturating_sub(self.row.at.version.get());
         let time = at.saturating_sub(self.seen_at).as_secs_f64();
-        if rose == 0 || time <= 0.0 { self.pace } else { rose as f64 / time }
+        if rose == 0 || time <= 0.0 { self.pace } else { rose.saturating_sub(u64::from(is_own)) as f64 / time }
     }
 }
 

@@ -191,11 +191,19 @@ impl Reporter {
             ("cold_starts", json!(u8::from(is_cold))),
             (DURATION, json!(millis(report.took))),
         ];
+        let holds = [
+            ("holds_removed", tally.holds_removed),
+            ("holds_given_back", tally.holds_given_back),
+            ("holds_burned", tally.holds_burned),
+        ];
+        // Most functions have none, and each metric costs money.
+        let of_holds = holds.into_iter().filter(|(_, count)| *count > 0).map(|(name, count)| (name, json!(count)));
+        let metrics: Vec<_> = metrics.into_iter().chain(of_holds).collect();
         if let Some(namespace) = &self.namespace {
             let names = metrics.iter().map(|(name, _)| *name);
             line.insert("_aws".to_owned(), directives(namespace, now, &names.collect::<Vec<_>>(), tally));
         }
-        line.extend(metrics.map(|(name, value)| (name.to_owned(), value)));
+        line.extend(metrics.into_iter().map(|(name, value)| (name.to_owned(), value)));
         Some(Value::Object(line))
     }
 }
@@ -222,8 +230,7 @@ mod tests {
     }
 
     fn report(severity: Severity) -> Report<'static> {
-        let tally =
-            Tally { changes: 1, attempts: 3, conflicts: 2, lost_answers: 1, throttled: 0, throttling_limit: None };
+        let tally = Tally { changes: 1, attempts: 3, conflicts: 2, lost_answers: 1, ..Tally::default() };
         Report {
             message: "request",
             function: "device-state",

@@ -260,8 +260,8 @@ impl RawTable {
     }
 
     /// Ends the state of a key on which an attempt may create its row: leaves a tombstone on a free key, or raises the version of
-    /// the tombstone that is there. If the key is in another state by now, nothing is left to end.
-    pub(super) async fn burn_base(&self, key: Attributes, row: Option<&Row>, call: &Call) -> Result<(), Failure> {
+    /// the tombstone that is there. `false` if the key is in another state by now, so that nothing is left to end.
+    pub(super) async fn burn_base(&self, key: Attributes, row: Option<&Row>, call: &Call) -> Result<bool, Failure> {
         let sender = self.sender();
         let write = if let Some(row) = row {
             condition::raise_tombstone(self.layout, key.clone(), row)
@@ -269,11 +269,12 @@ impl RawTable {
             let item = row::tombstone(self.layout, &key, sender.new_id(), sender.clock.now());
             Some(condition::put_if_absent(self.layout, item))
         };
-        let Some(write) = write else { return Ok(()) };
+        let Some(write) = write else { return Ok(false) };
         let address = Address { table: self.name.clone(), key };
         let mut attempt = Attempt::of_one("burn", address, self.layout, Requests::ROW, sender, call);
         // Whoever burns looks at the row again, so what refused the burn is of no use.
-        attempt.repeated(sender, call, &write, |_| Ok::<_, Failure>(())).await.map(drop)
+        let done = attempt.repeated(sender, call, &write, |_| Ok::<_, Failure>(())).await?;
+        Ok(matches!(done, Done::Applied(_)))
     }
 
     fn editing<'a>(

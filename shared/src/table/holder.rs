@@ -16,7 +16,7 @@ use fencepost_core::format::item::{Attributes, size_of_attributes};
 use fencepost_core::format::layout::{Layout, MOST_HOLDS};
 use fencepost_core::format::number::compare;
 use fencepost_core::format::row::Row;
-use fencepost_core::hold::{Deciding, Fate, Hold, LARGEST_CLEAR, Settlement, fate, holds_of, settlement};
+use fencepost_core::hold::{Deciding, Fate, Hold, LARGEST_CLEAR, Settlement, fate, holds_of, read_holds, settlement};
 use fencepost_core::{MIN_SEND_TIME, Number, RetryPolicy, WriteId, fraction};
 use std::collections::{HashMap, HashSet};
 use std::future::poll_fn;
@@ -94,12 +94,16 @@ impl Holder {
         is_fresh |= read.is_some();
         let seen = read.as_ref().unwrap_or(known);
         let clear = self.clears(row, seen, take.hold.attempt).await;
+        let cleared = count(&clear);
         let holds = Holds { place: Some(take.hold.stored()), free: None, clear };
         let edit = take.edit.clone().with_holds(row.layout.names.holds, holds);
         // Only a row that was just read may refuse without being asked.
         let from = is_fresh.then(|| seen.clone());
         match table.edit_row("take", row.address.key.clone(), from, &edit, &self.call).await {
-            Ok(RowEdited::Applied(_)) => Taken::Landed,
+            Ok(RowEdited::Applied(_)) => {
+                self.call.counts().holds_removed += cleared;
+                Taken::Landed
+            }
             Ok(RowEdited::Refused(row)) => Taken::Refused(Known::Row(*row)),
             Ok(RowEdited::NotFound) => Taken::Refused(Known::Absent),
             Err(failure) => Taken::Failed(failure),
@@ -164,13 +168,19 @@ impl Holder {
     /// Keeps the attempt of this hold from placing its row, whose current state is this one.
     async fn burn(&self, decider: &Decider, hold: &Hold, row: Option<&Row>) -> Result<(), Failure> {
         let Some(key) = hold.key_in(decider.layout) else { return Ok(()) };
-        self.table(&decider.table, decider.layout).burn_base(key, row, &self.call).await
+        let is_burned = self.table(&decider.table, decider.layout).burn_base(key, row, &self.call).await?;
+        self.call.counts().holds_burned += u32::from(is_burned);
+        Ok(())
     }
 
     /// Gives back what this hold has taken. Returns the row as it is then.
     async fn give_back(&self, row: &KnownRow, mut known: Known, hold: &Hold) -> Result<Known, Failure> {
         let (Some(number), Some(follows)) = (row.layout.held, row.follows) else { return Ok(known) };
         let (table, key) = (self.table_of(row), &row.address.key);
+        let as_taken = table.remembered(key).filter(|seen| holds_it(row.layout, &seen.attributes, hold));
+        if let (Known::Nothing, Some(seen)) = (&known, as_taken) {
+            known = Known::Row(seen.as_ref().clone());
+        }
         for _ in 0..GIVE_BACKS {
             let seen = match known {
                 Known::Row(seen) if !seen.is_tombstone => seen,
@@ -180,16 +190,17 @@ impl Holder {
                 },
                 other => return Ok(other),
             };
-            let holds = holds_of(row.layout, &seen.attributes).unwrap_or_default();
-            if !holds.iter().any(|other| other.attempt == hold.attempt) {
+            if !holds_it(row.layout, &seen.attributes, hold) {
                 return Ok(Known::Row(seen));
             }
             let edit = follows(&seen.attributes, back(number, &hold.quantity))?;
             let holds = Holds { free: Some(hold.attempt.name()), ..Holds::default() };
             let edit = edit.with_holds(row.layout.names.holds, holds);
             known = match table.edit_row("give_back", key.clone(), Some(seen), &edit, &self.call).await? {
-                RowEdited::Applied(Some(after)) => return Ok(Known::Row(*after)),
-                RowEdited::Applied(None) => return Ok(Known::Nothing),
+                RowEdited::Applied(after) => {
+                    self.call.counts().holds_given_back += 1;
+                    return Ok(after.map_or(Known::Nothing, |after| Known::Row(*after)));
+                }
                 RowEdited::Refused(now) => Known::Row(*now),
                 RowEdited::NotFound => return Ok(Known::Absent),
             };
@@ -199,12 +210,16 @@ impl Holder {
 
     /// Removes holds whose attempts have placed their rows.
     async fn remove(&self, row: &KnownRow, seen: &Row, placed: &[WriteId]) -> Result<Known, Failure> {
-        let clear = placed.iter().take(LARGEST_CLEAR).map(|placed| placed.name()).collect();
+        let clear: Vec<_> = placed.iter().take(LARGEST_CLEAR).map(|placed| placed.name()).collect();
+        let cleared = count(&clear);
         let edit = RawEdit::default().with_holds(row.layout.names.holds, Holds { clear, ..Holds::default() });
         let table = self.table_of(row);
         let edited = table.edit_row("settle", row.address.key.clone(), Some(seen.clone()), &edit, &self.call).await?;
         Ok(match edited {
-            RowEdited::Applied(after) => after.map_or(Known::Nothing, |after| Known::Row(*after)),
+            RowEdited::Applied(after) => {
+                self.call.counts().holds_removed += cleared;
+                after.map_or(Known::Nothing, |after| Known::Row(*after))
+            }
             RowEdited::Refused(now) => Known::Row(*now),
             RowEdited::NotFound => Known::Absent,
         })
@@ -228,7 +243,7 @@ impl Holder {
             let row = &rows[place];
             let placed = self.store.sender().row_cache.placed(&row.address.table, &row.address.key);
             self.committed.extend(placed);
-            let holds = holds_in(row)?.into_iter().filter(|hold| !self.committed.contains(&hold.attempt));
+            let holds = holds_known(row)?.into_iter().filter(|hold| !self.committed.contains(&hold.attempt));
             open.extend(holds.map(|hold| Open { place, hold, is_gone: false }));
         }
         Ok(open)
@@ -349,7 +364,7 @@ impl Holder {
     /// again. All holds of the rows are placed.
     async fn make_room(&self, rows: &[KnownRow], looked_at: &[usize], needs_none: bool) -> Result<Settled, Failure> {
         for &place in looked_at {
-            let (row, placed) = (&rows[place], holds_in(&rows[place])?);
+            let (row, placed) = (&rows[place], holds_known(&rows[place])?);
             let is_full = placed.len() as u64 >= MOST_HOLDS && !row.refused.is_empty();
             if let Known::Row(seen) = &row.known
                 && (is_full || needs_none && !placed.is_empty())
@@ -412,22 +427,26 @@ fn back(number: &str, quantity: &str) -> RawEdit {
 }
 
 /// The holds in a row as it is known.
-fn holds_in(row: &KnownRow) -> Result<Vec<Hold>, Failure> {
-    let Known::Row(known) = &row.known else { return Ok(Vec::new()) };
-    let names = &row.layout.names;
-    match holds_of(row.layout, &known.attributes) {
-        _ if row.layout.held.is_none() || known.is_tombstone => Ok(Vec::new()),
-        None if known.attributes.contains_key(names.holds) => {
-            let reason = format!("{} is malformed, so this crate did not write it", names.holds);
-            Err(Failure::of(FailureKind::CorruptItem { reason }))
+fn holds_known(row: &KnownRow) -> Result<Vec<Hold>, Failure> {
+    match &row.known {
+        Known::Row(known) if row.layout.held.is_some() && !known.is_tombstone => {
+            Ok(read_holds(row.layout, &known.attributes)?)
         }
-        holds => Ok(holds.unwrap_or_default()),
+        _ => Ok(Vec::new()),
     }
+}
+
+fn count(names: &[String]) -> u32 {
+    u32::try_from(names.len()).unwrap_or(u32::MAX)
 }
 
 /// Whether a row has this hold as it is known now.
 fn has_hold(row: &KnownRow, now: &Known, hold: &Hold) -> bool {
-    let holds = now.row().and_then(|now| now.attributes.get(row.layout.names.holds)?.as_m());
+    now.row().is_some_and(|now| holds_it(row.layout, &now.attributes, hold))
+}
+
+fn holds_it(layout: &Layout, item: &Attributes, hold: &Hold) -> bool {
+    let holds = item.get(layout.names.holds).and_then(AsKind::as_m);
     holds.is_some_and(|holds| holds.contains_key(&hold.attempt.name()))
 }
 
@@ -446,7 +465,7 @@ fn held(row: &KnownRow) -> Failure {
 }
 
 /// Waits for all of these at once.
-async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
+pub(super) async fn join_all<F: Future>(futures: Vec<F>) -> Vec<F::Output> {
     let mut waiting: Vec<_> = futures.into_iter().map(|future| (Box::pin(future), None)).collect();
     poll_fn(|context| {
         for (future, output) in waiting.iter_mut().filter(|(_, output)| output.is_none()) {

@@ -26,4 +26,5 @@ pub use handle::Table;
 pub use holds::Holds;
 pub use key::{Key, KeyPart};
 pub use record::Record;
+pub use settle::HoldSweep;
 pub use update::Exists;

@@ -17,7 +17,7 @@ use fencepost_core::condition::Demand;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::row::Row;
 use fencepost_core::plan::{Write, check_room};
-use fencepost_core::{ItemVersion, Version, Versioned};
+use fencepost_core::{ItemVersion, Version, Versioned, hold};
 use std::fmt;
 
 /// Why a create was refused: the key is taken by this item.
@@ -64,6 +64,29 @@ impl<T: Record> Table<T> {
         let row = self.raw.observe(&key, &self.call()).await;
         let item = row.and_then(|row| row.as_ref().map_or(Ok(None), Self::decode));
         item.map_err(|failure| failure.at(|| self.place("get", Some(&key))))
+    }
+
+    /// The item, read as by [`Table::get`], with the sum of what is [held](crate::Holds) in it.
+    ///
+    /// Most of what is held belongs to orders that are placed, of which the row was not told yet. The rest belongs to orders on
+    /// their way, or to those whose process has died, and may come back.
+    ///
+    /// # Errors
+    /// See [`Table::get`].
+    pub async fn get_with_held(&self, key: impl Into<Key>) -> Result<Option<(Versioned<T>, i128)>, Failure> {
+        let key = self.key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place("get", None)))?;
+        let with_held = |row: Option<Row>| {
+            let Some(row) = row else { return Ok(None) };
+            Self::decode(&row)?.map(|item| Ok((item, Self::held_in(&row)?))).transpose()
+        };
+        let item = self.raw.observe(&key, &self.call()).await.and_then(with_held);
+        item.map_err(|failure| failure.at(|| self.place("get", Some(&key))))
+    }
+
+    /// The sum of what is held in a row of this table.
+    pub(crate) fn held_in(row: &Row) -> Result<i128, Failure> {
+        const { assert!(T::HOLDS.is_some(), "the Record of the items has no HOLDS") }
+        Ok(hold::sum_of(Self::LAYOUT, &row.attributes)?)
     }
 
     /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The

@@ -80,7 +80,7 @@ impl Attempt {
         if bytes > MAX_BYTES {
             return Err(Failure::of(FailureKind::TooLarge { bytes, limit: MAX_BYTES }));
         }
-        if let Some(sending) = self.held() {
+        if let Some(sending) = self.as_takes() {
             return Ok(sending);
         }
         let mut steps = mem::take(&mut self.steps);
@@ -106,7 +106,7 @@ impl Attempt {
 
     /// The steps as a create with what is taken before it, if they are such: one step creates an item that decides, and each of the
     /// others takes from an item that holds.
-    fn held(&mut self) -> Option<Sending> {
+    fn as_takes(&mut self) -> Option<Sending> {
         self.holds.as_ref()?;
         let mut others = (0..self.steps.len()).filter(|&index| self.steps[index].edit.is_none());
         let (Some(place), None) = (others.next(), others.next()) else { return None };
@@ -179,6 +179,18 @@ impl Attempt {
             Known::Nothing | Known::Absent | Known::Lease { .. } | Known::Stored(_) | Known::Damaged(_) => Ok(None),
             Known::Row(row) => Table::<T>::decode(row),
         }
+    }
+
+    /// The sum of what is [held](crate::Holds) in the item as it was observed: 0 if there is no item, or if it is not
+    /// [known](Attempt::knows) yet. A part of it may come back. A decision that says "too little" may rest on the number alone: if
+    /// what is held would change that answer, the crate waits for it, and decides again.
+    ///
+    /// # Errors
+    /// See [`Attempt::get`].
+    pub fn held<T: Record>(&self, item: Item<T>) -> Result<i128, Failure> {
+        let known = &self.rows[self.row(item)?];
+        known.is_looked_at.store(true, Relaxed);
+        known.known.row().map_or(Ok(0), Table::<T>::held_in)
     }
 
     /// Adds a step to create the item on a key without a row or with a tombstone. Returns the new version of the item.

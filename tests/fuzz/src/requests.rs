@@ -118,7 +118,7 @@ fn check_typed(request: &Request) {
         assert_eq!(functions::inventory::requests::parse_product(&printed, moment).ok(), Some(product));
     }
     if let Ok(placement) = functions::place_order::requests::parse_placement(request) {
-        let line = |line: &functions::place_order::order::Line| json!({"productId": line.product_id, "quantity": line.quantity});
+        let line = |line: &functions::order::Line| json!({"productId": line.product_id, "quantity": line.quantity});
         let lines: Vec<_> = placement.lines.iter().map(line).collect();
         let printed = with(json!({"userId": placement.user_id, "lines": lines}));
         assert_eq!(functions::place_order::requests::parse_placement(&printed).ok(), Some(placement));

@@ -45,7 +45,9 @@ const OF_THE_HARNESS: &[&str] = &[
     "Store::with_policy",
     "Store::with_rng",
     "Field::derived",
+    "Attempt::held",
     "Settings::deciding",
+    "Table::get_with_held",
     "Table::held_for",
     "Table::settle",
 ];

@@ -105,7 +105,7 @@ async fn shop(scene: Rc<Scene>, settings: &Settings) {
 }
 
 fn inventory(store: &Store) -> functions::inventory::App {
-    functions::inventory::App::new(store.table(PRODUCTS), store.idempotency("IdempotencyRecords"))
+    functions::inventory::App::new(store.table(PRODUCTS), &store.table(ORDERS), store.idempotency("IdempotencyRecords"))
 }
 
 fn place_order(store: &Store) -> functions::place_order::App {

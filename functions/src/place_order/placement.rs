@@ -1,59 +1,17 @@
-//! An order and the pure decisions on it and its stock. Time is an argument.
+//! The pure decisions on an order and its stock, and the order as clients see it. Time is an argument.
 
 use crate::operation::{ID, Schema, TIMESTAMP};
+use crate::order::{Line, Order, Status};
 use crate::product::{MAX_STOCK, Product};
 use fencepost::http::{Problem, Resource};
-use fencepost::{Index, ItemVersion, Record, Timestamp};
-use serde::{Deserialize, Serialize};
+use fencepost::{Index, ItemVersion, Timestamp};
+use serde::Serialize;
 use serde_json::json;
 
 /// The most lines of an order. With the order itself, they stay far below the 100 items of a transaction.
 pub const MAX_LINES: usize = 50;
 /// The largest quantity of one line.
 pub const MAX_QUANTITY: i64 = 1_000_000;
-
-/// One order. Its id is the key.
-///
-/// User and lines never change. A cancellation only adds to the rest. So the first answer can be made again.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
-#[record(key = "orderId")]
-#[serde(rename_all = "camelCase")]
-pub struct Order {
-    /// The id of the user who ordered.
-    pub user_id: String,
-    /// The lines, in the order of the request.
-    pub lines: Vec<Line>,
-    /// The status.
-    pub status: Status,
-    /// The time at which the order was placed.
-    pub created_at: Timestamp,
-    /// The time at which the order was cancelled, if it was.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub cancelled_at: Option<Timestamp>,
-    /// The version that placing the order made, unless it was the first. A replay shows it in the tag.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub placed_version: Option<u64>,
-}
-
-/// A quantity of one product.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct Line {
-    /// The id of the product.
-    pub product_id: String,
-    /// The quantity: 1 or more.
-    pub quantity: i64,
-}
-
-/// The status of an order.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "UPPERCASE")]
-pub enum Status {
-    /// The order was placed, and its stock is taken.
-    Pending,
-    /// The order was cancelled, and its stock is back.
-    Cancelled,
-}
 
 /// The orders of a user by the time at which they were placed. Both attributes never change.
 #[derive(Debug)]
