@@ -4,9 +4,9 @@
 //! is different: the function waits ten minutes for each answer. A test then sees one request for each step, however
 //! slow the machine is.
 
-use fencepost::lambda::{serve, serve_queue};
+use fencepost::lambda::{serve, serve_queue, serve_schedule};
 use fencepost::{RetryPolicy, Source, Store};
-use functions::function::{Event, PROCESS, Queue};
+use functions::function::{Event, PROCESS, Queue, Task};
 use std::time::Duration;
 
 /// The same store, which waits for its answers.
@@ -24,5 +24,6 @@ async fn main() -> Result<(), Source> {
     match &function.ok_or_else(|| format!("no function is called {name}"))?.event {
         Event::Http { start, .. } => serve(|store| start(&patient(store), PROCESS)).await,
         Event::Sqs { start, .. } => serve_queue(|store| start(&patient(store), PROCESS), Queue::take).await,
+        Event::Schedule { start, .. } => serve_schedule(|store| start(&patient(store), PROCESS), Task::run).await,
     }
 }

@@ -19,9 +19,9 @@ use aws_sdk_dynamodb::Client;
 use axum::Router;
 use fencepost::{
     Source, Store,
-    testing::{Reporter, answer_batch, answer_request},
+    testing::{Reporter, answer_batch, answer_request, run_scheduled},
 };
-use functions::function::{Event, Queue};
+use functions::function::{Event, Queue, Task};
 use lambda_runtime::{Config, Context, LambdaEvent};
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -84,6 +84,7 @@ struct Started {
 enum App {
     Http(Router),
     Queue(Queue),
+    Task(Task),
 }
 
 impl Started {
@@ -98,6 +99,7 @@ impl Started {
         let app = match &function.event {
             Event::Http { start, .. } => start(&store, &environment).map(App::Http),
             Event::Sqs { start, .. } => start(&store, &environment).map(App::Queue),
+            Event::Schedule { start, .. } => start(&store, &environment).map(App::Task),
         };
         let wrong = |error| Failure::new(format!("{name} does not start, correct {}: {error}.", template::FILE));
         let app = app.map_err(wrong)?;
@@ -112,6 +114,7 @@ impl Started {
         match &self.app {
             App::Http(router) => json(&answer_request(router, event, self.caller.as_deref(), &self.reporter).await?),
             App::Queue(queue) => json(&answer_batch(queue, &Queue::take, event, &self.reporter).await?),
+            App::Task(task) => json(&run_scheduled(task, &Task::run, event, &self.reporter).await?),
         }
     }
 

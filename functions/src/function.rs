@@ -42,6 +42,13 @@ pub enum Event {
         /// Starts it on a store. [`queue`] makes the receiver of its batches.
         start: Start<Queue>,
     },
+    /// A schedule.
+    Schedule {
+        /// What it does each time.
+        work: &'static str,
+        /// Starts it on a store. [`task`] makes what the schedule runs.
+        start: Start<Task>,
+    },
 }
 
 /// Starts a function on a store, with the environment that it reads.
@@ -197,13 +204,38 @@ where
     }))
 }
 
+/// A function that was started without Lambda, to run on a schedule.
+pub struct Task(Box<Work>);
+
+/// The outcome of scheduled work. Other threads may wait for it.
+pub type Running<'a> = Pin<Box<dyn Future<Output = Outcome> + Send + 'a>>;
+
+type Work = dyn for<'a> Fn(&'a Call) -> Running<'a> + Send + Sync;
+
+impl Task {
+    /// Does the work once.
+    pub async fn run(&self, call: &Call) -> Outcome {
+        (self.0)(call).await
+    }
+}
+
+/// A started function that runs on a schedule.
+pub fn task<A: Send + Sync + 'static>(app: A, work: for<'a> fn(&'a A, &'a Call) -> Running<'a>) -> Task {
+    let app = Arc::new(app);
+    Task(Box::new(move |call| {
+        let app = Arc::clone(&app);
+        let call = call.clone();
+        Box::pin(async move { work(&app, &call).await })
+    }))
+}
+
 impl Function {
-    /// The operations of its routes. None for a function behind a queue.
+    /// The operations of its routes. None for a function without any.
     #[must_use]
     pub fn routes(&self) -> Vec<Operation> {
         match &self.event {
             Event::Http { routes, .. } => routes(),
-            Event::Sqs { .. } => Vec::new(),
+            Event::Sqs { .. } | Event::Schedule { .. } => Vec::new(),
         }
     }
 }

@@ -19,6 +19,7 @@ pub mod operation;
 pub mod order;
 pub mod place_order;
 pub mod product;
+pub mod settle_holds;
 
 /// Every function. No binary names this list. So a binary has only the code of its function.
 pub const ALL: &[function::Function] = &[
@@ -29,4 +30,5 @@ pub const ALL: &[function::Function] = &[
     delete_mapping::FUNCTION,
     lease::FUNCTION,
     ensure_child::FUNCTION,
+    settle_holds::FUNCTION,
 ];

@@ -1,6 +1,7 @@
 //! Orders with holds: what they send, when a transaction takes their place, and what becomes of what a dead process has taken.
 
 use crate::harness::engine::{Engine, store};
+use crate::harness::states::leave_hold;
 use fencepost::{
     Call, Deadline, Edit, Error, Failure, FailureKind, Holds, Reads, Record, Settings, Store, Table, UpdateError,
     VersionError,
@@ -97,14 +98,7 @@ impl Shop {
 
     /// A process takes from the product for an order, and dies before it creates the order.
     fn leave_hold(&self, product: &str, attempt: &str, quantity: i64) {
-        self.engine.raw(
-            "UpdateItem",
-            &json!({"TableName": "Products", "Key": {"id": {"S": product}},
-                "UpdateExpression": "SET stock = stock - :q, #v = #v + :one, #h.#a = :hold",
-                "ExpressionAttributeNames": {"#v": "_version", "#h": "_holds", "#a": attempt},
-                "ExpressionAttributeValues": {":q": {"N": quantity.to_string()}, ":one": {"N": "1"},
-                    ":hold": {"L": [{"N": quantity.to_string()}, {"S": format!("o-of-{attempt}")}]}}}),
-        );
+        leave_hold(&self.engine, "Products", product, (attempt, quantity), None);
         self.engine.take_log();
     }
 }

@@ -14,6 +14,8 @@ pub enum Given {
     /// The item is there. The dying process has read it before.
     Seen,
     Tombstone,
+    /// The item is there, and others who died hold nearly all of its stock.
+    Held,
     /// Exactly the requested state.
     Same,
     Older,
@@ -101,6 +103,11 @@ pub trait Killed: Functions {
 
     /// The name of a route's function, as in template.yaml.
     fn name_of(route: &str) -> &'static str;
+
+    /// Does what may be left to others, so that the tables can be compared.
+    fn settle(_: &World<Self>) -> impl Future<Output = ()> {
+        async {}
+    }
 
     /// Invokes the function.
     fn invoke(world: &World<Self>, event: &Event) -> impl Future<Output = Said> {

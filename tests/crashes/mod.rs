@@ -165,7 +165,7 @@ async fn die<F: Killed>(
         done += 1;
         check(&trial, (undisturbed, done), &mut wrong);
         if invocation == 1 {
-            trial.deliver_late();
+            trial.deliver_late::<F>().await;
             let is_applied_late = trial.dump() != undisturbed.dumps[done];
             done += usize::from(case.promise == Promise::Each && is_applied_late);
             check(&trial, (undisturbed, done), &mut wrong);

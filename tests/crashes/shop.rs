@@ -1,19 +1,22 @@
 //! The cases of `inventory` and `place-order`.
 
-use super::case::Given::{Absent, Present, Same, Seen, Tombstone};
+use super::case::Given::{Absent, Held, Present, Same, Seen, Tombstone};
 use super::case::How::{IfMatch, IfNone, Keyed, Plain};
 use super::case::Promise::{Each, Nothing, Once};
-use super::case::{Case, Given, Killed, case};
+use super::case::{Case, Given, Killed, Said, answered, case};
 use super::devices::asked;
 use crate::harness::events::{Event, event_of, order, order_id};
 use crate::harness::functions::{ORDERS, PRODUCTS, Shop};
-use crate::harness::states::bury;
+use crate::harness::states::{burn_order, bury, leave_hold};
 use crate::harness::world::World;
+use fencepost::{Call, Deadline};
 use serde_json::json;
+use std::time::Duration;
 
 const CREATE: &str = "PUT /products/{productId}";
 const ADJUST: &str = "POST /products/{productId}/adjustments";
 const PLACE: &str = "POST /orders";
+pub const SCHEDULE: &str = "rate(1 hour)";
 const CANCEL: &str = "POST /orders/{orderId}/cancellation";
 
 const GONE: [&str; 2] = ["404 product_not_found"; 2];
@@ -30,6 +33,7 @@ impl Killed for Shop {
         case(ADJUST, Tombstone, Plain, Nothing, GONE),
         case(ADJUST, Present, Plain, Each, ["200", "200"]),
         case(ADJUST, Seen, Plain, Each, ["200", "200"]),
+        case(ADJUST, Held, Plain, Once, ["200", "409 insufficient_stock"]),
         case(ADJUST, Present, IfMatch, Once, ["200", STALE]),
         case(ADJUST, Absent, Keyed, Nothing, GONE),
         case(ADJUST, Tombstone, Keyed, Nothing, GONE),
@@ -39,7 +43,9 @@ impl Killed for Shop {
         case(PLACE, Absent, Keyed, Once, ["201", "201 replayed"]),
         case(PLACE, Seen, Keyed, Once, ["201", "201 replayed"]),
         case(PLACE, Tombstone, Keyed, Once, ["201", "201 replayed"]),
+        case(PLACE, Held, Keyed, Once, ["201", "201 replayed"]),
         case(PLACE, Same, Keyed, Nothing, ["201 replayed"; 2]),
+        case(SCHEDULE, Held, Plain, Once, ["settled"; 2]),
         case(CANCEL, Absent, Plain, Nothing, NO_ORDER),
         case(CANCEL, Tombstone, Plain, Nothing, NO_ORDER),
         case(CANCEL, Present, Plain, Once, ["200", "200"]),
@@ -49,12 +55,27 @@ impl Killed for Shop {
     ];
 
     fn name_of(route: &str) -> &'static str {
-        if [CREATE, ADJUST].contains(&route) { "inventory" } else { "place-order" }
+        match route {
+            CREATE | ADJUST => "inventory",
+            SCHEDULE => "settle-holds",
+            _ => "place-order",
+        }
     }
 
     /// Another client's order, which reads the products and is refused.
     fn seeing() -> Option<Event> {
         Some(ordered("k-2", 1_000))
+    }
+
+    async fn settle(world: &World<Self>) {
+        assert_eq!(settled(world).await, "settled");
+    }
+
+    async fn invoke(world: &World<Self>, event: &Event) -> Said {
+        if !event.0["detail-type"].is_null() {
+            return Said { text: settled(world).await.to_owned(), is_success: true, body: None };
+        }
+        answered(&world.send(event).await)
     }
 
     async fn prepare(world: &World<Self>, case: &Case) -> Event {
@@ -68,8 +89,9 @@ impl Killed for Shop {
             }
         }
         let id = order_id("k-1");
-        if is_order && (case.given == Tombstone || case.given == Same || case.route == CANCEL && case.given != Absent) {
-            let placed = world.send(&ordered("k-1", 4)).await;
+        if is_order && (case.given == Same || case.route == CANCEL && ![Absent, Tombstone].contains(&case.given)) {
+            let quantity = if case.given == Same { 10 } else { 4 };
+            let placed = world.send(&ordered("k-1", quantity)).await;
             assert_eq!(placed.shown(201)["orderId"], id);
             placed.etag().clone_into(&mut tag);
         }
@@ -77,17 +99,37 @@ impl Killed for Shop {
             world.send(&event_of(CANCEL, &id)).await.shown(200);
         }
         if case.given == Tombstone {
-            let (table, id) = if is_order { (ORDERS, id.as_str()) } else { (PRODUCTS, "b") };
-            bury(&world.engine, table, id);
+            if is_order {
+                burn_order(&world.engine, ORDERS, &id);
+            } else {
+                bury(&world.engine, PRODUCTS, "b");
+            }
+        }
+        Self::settle(world).await;
+        if case.given == Held {
+            for id in ["a", "b"] {
+                leave_hold(&world.engine, PRODUCTS, id, ("AAAAAAAAAAA", 5), None);
+                leave_hold(&world.engine, PRODUCTS, id, ("AAAAAAAAAAE", 4), Some(ORDERS));
+            }
         }
         let event = match case.route {
             CREATE => event_of(CREATE, "b").json(&json!({"stock": 7})),
-            ADJUST => event_of(ADJUST, "b").json(&json!({"by": -3})),
-            PLACE => ordered("k-1", 4),
+            ADJUST => event_of(ADJUST, "b").json(&json!({"by": if case.given == Held { -10 } else { -3 }})),
+            // All of it: so the next one has to settle what a process that died holds.
+            PLACE => ordered("k-1", 10),
+            SCHEDULE => return Event(json!({"detail-type": "Scheduled Event"})),
             other => event_of(other, &id),
         };
         asked(event, case.how, &tag)
     }
+}
+
+/// Runs the function with the schedule.
+async fn settled(world: &World<Shop>) -> &'static str {
+    let call = Call::new(Deadline::within(Duration::from_mins(15)));
+    let done = functions::settle_holds::settle(&world.app.holds, &call).await;
+    world.assert_permissions();
+    done.expect("nothing is in its way").outcome
 }
 
 /// Orders so many of one product and one of another.

@@ -111,16 +111,21 @@ impl Functions for Devices {
     }
 }
 
-/// `inventory` and `place-order`.
-pub struct Shop(Together);
+/// `inventory` and `place-order`, and `settle-holds`, which has a schedule instead of a path.
+pub struct Shop {
+    shop: Together,
+    pub holds: functions::settle_holds::App,
+}
 
 impl Functions for Shop {
-    const NAMES: &'static [&'static str] = &["inventory", "place-order"];
+    const NAMES: &'static [&'static str] = &["inventory", "place-order", "settle-holds"];
     const TABLES: &'static [(&'static str, &'static str)] =
         &[(PRODUCTS, "productId"), (ORDERS, "orderId"), (RECORDS, "recordId")];
 
     fn on(store_of: impl Fn(&'static str) -> Store) -> Self {
-        Shop(Together::of(Self::NAMES, store_of))
+        let holds = functions::settle_holds::App::from_env(&store_of("settle-holds"), &environment_of("settle-holds"));
+        let holds = holds.expect("what template.yaml sets is what it reads");
+        Shop { shop: Together::of(Self::NAMES, store_of), holds }
     }
 
     fn clock() -> Clock {
@@ -128,7 +133,7 @@ impl Functions for Shop {
     }
 
     fn together(&self) -> &Together {
-        &self.0
+        &self.shop
     }
 }
 

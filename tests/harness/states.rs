@@ -29,6 +29,29 @@ pub fn bury(engine: &Engine, table: &str, id: &str) {
     engine.raw("PutItem", &json!({"TableName": table, "Item": tombstone}));
 }
 
+/// A process takes from this item for the order `o-of-` its attempt, and dies before it creates the order. If the orders are
+/// named, an earlier attempt to place it was burned.
+pub fn leave_hold(engine: &Engine, table: &str, id: &str, (attempt, quantity): (&str, i64), burned: Option<&str>) {
+    let order = format!("o-of-{attempt}");
+    let mut hold = vec![json!({"N": quantity.to_string()}), json!({"S": order})];
+    if let Some(orders) = burned {
+        burn_order(engine, orders, &order);
+        hold.extend([json!({"B": "AQIDBAUGBwg="}), json!({"N": "1"})]);
+    }
+    let request = json!({"TableName": table, "Key": {engine.key_of(table): {"S": id}},
+        "UpdateExpression": "SET stock = stock - :q, #v = #v + :one, #h.#a = :hold",
+        "ExpressionAttributeNames": {"#v": "_version", "#h": "_holds", "#a": attempt},
+        "ExpressionAttributeValues": {":q": {"N": quantity.to_string()}, ":one": {"N": "1"}, ":hold": {"L": hold}}});
+    engine.raw("UpdateItem", &request);
+}
+
+/// Leaves the tombstone of an attempt to place this order that was burned.
+pub fn burn_order(engine: &Engine, orders: &str, order: &str) {
+    let tombstone = json!({engine.key_of(orders): {"S": order}, "_version": {"N": "1"}, "_buried": {"N": "1"},
+        "_incarnation": {"B": "AQIDBAUGBwg="}, "_writes": {"M": {"AQIDBAUGBwg": {"N": "0"}}}});
+    engine.raw("PutItem", &json!({"TableName": orders, "Item": tombstone}));
+}
+
 /// Another client sets these attributes of an item and raises its version.
 pub fn set_by_another(engine: &Engine, table: &str, id: &str, set: &[(&str, Value)]) {
     let (mut update, mut names) = ("SET #v = #v + :one".to_owned(), json!({"#v": "_version"}));

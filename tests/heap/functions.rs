@@ -162,6 +162,7 @@ impl Functions {
                 Event::Sqs { start, .. } => {
                     with_queues.insert(function.name, start(&store, ENVIRONMENT).expect("what it reads"));
                 }
+                Event::Schedule { .. } => {}
             }
         }
         let runtime = Builder::new_current_thread().enable_time().build().expect("a runtime");

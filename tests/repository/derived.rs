@@ -91,6 +91,7 @@ fn the_readme_lists_every_route_and_every_queue() {
         let mut row = |route: &str, text: &str| {
             let _ = writeln!(rows, "| {route} | `{name}` | {text} |");
         };
+        let declared = || template.functions.iter().filter(|known| known.name == *name);
         match event {
             Event::Http { routes, .. } => {
                 for route in routes() {
@@ -98,10 +99,13 @@ fn the_readme_lists_every_route_and_every_queue() {
                 }
             }
             Event::Sqs { message, .. } => {
-                for queue in
-                    template.functions.iter().filter(|known| known.name == *name).flat_map(|known| &known.queues)
-                {
+                for queue in declared().flat_map(|known| &known.queues) {
                     row(&format!("a message in `{queue}`"), message);
+                }
+            }
+            Event::Schedule { work, .. } => {
+                for schedule in declared().flat_map(|known| &known.schedules) {
+                    row(&format!("`{schedule}`"), work);
                 }
             }
         }

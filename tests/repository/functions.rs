@@ -40,8 +40,9 @@ fn every_route_of_a_function_is_in_the_template_and_has_an_event() {
         let (name, folder) = (function.name, folder_of(function.name));
         let declared = routes_in_template(&template, name);
         let routes: BTreeSet<_> = function.routes().iter().map(|route| route.at.to_owned()).collect();
-        missing.unless(routes.is_empty() == has_queue(&template, name), || {
-            format!("template.yaml: {name} needs events of type HttpApi for its routes, or one of type SQS")
+        let has_schedule = template.functions.iter().any(|known| known.name == name && !known.schedules.is_empty());
+        missing.unless(routes.is_empty() == (has_queue(&template, name) || has_schedule), || {
+            format!("template.yaml: {name} needs events of type HttpApi for its routes, or one of type SQS or Schedule")
         });
         missing
             .difference(&routes, &declared, |route| format!("template.yaml: {name} has no HttpApi event for {route}"));
@@ -89,6 +90,7 @@ fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() 
         let started = match &function.event {
             Event::Http { start, .. } => start(&store, &noting).err(),
             Event::Sqs { start, .. } => start(&store, &noting).err(),
+            Event::Schedule { start, .. } => start(&store, &noting).err(),
         };
         missing.unless(started.is_none(), || format!("template.yaml, {}: {started:?}", function.name));
         let read = read.take();

@@ -249,7 +249,7 @@ fn the_document_has_the_operations_of_the_functions_and_their_schemas() {
     compare("docs/openapi.yaml", "schemas", &schemas.collect::<String>(), &mut found);
     let tags = functions::ALL.iter().filter_map(|function| match function.event {
         Event::Http { tag: (name, means), .. } => Some(json!({"name": name, "description": means})),
-        Event::Sqs { .. } => None,
+        Event::Sqs { .. } | Event::Schedule { .. } => None,
     });
     let tags = tags.map(|tag| format!("  - {tag}\n"));
     compare("docs/openapi.yaml", "tags", &tags.collect::<String>(), &mut found);

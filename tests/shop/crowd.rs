@@ -24,6 +24,6 @@ fn orders_of_one_product_are_as_fast_as_orders_of_a_thousand() {
     let each = f64::from(hot.requests) / f64::from(u32::try_from(CLIENTS * WANTED).expect("few"));
     let speed = spread.time.as_secs_f64() / hot.time.as_secs_f64();
     println!("{each:.2} requests each, {speed:.2} of the throughput over 1,000 products");
-    assert!(each <= 2.2, "{each:.2} requests each");
+    assert!(each <= 3.2, "{each:.2} requests each");
     assert!(speed >= 0.9, "{speed:.2} of the throughput over 1,000 products");
 }

@@ -84,6 +84,8 @@ pub struct Function {
     pub routes: Vec<Route>,
     /// The logical ids of the queues from which it gets messages, in batches.
     pub queues: Vec<String>,
+    /// The schedules that start it.
+    pub schedules: Vec<String>,
 }
 
 /// One action on one resource.
@@ -260,7 +262,7 @@ fn read_function(
     let timeout = timeout.ok_or_else(|| properties.wrong("has no Timeout, nor has Globals.Function: add it"))?;
     let timeout_seconds = timeout.text()?.parse().map_err(|_| timeout.wrong("must be a whole number of seconds"))?;
 
-    let (mut routes, mut queues) = (Vec::new(), Vec::new());
+    let (mut routes, mut queues, mut schedules) = (Vec::new(), Vec::new(), Vec::new());
     if let Some(events) = function.get(&["Properties", "Events"]) {
         for (_, event) in events.entries()? {
             match event.require(&["Type"])?.text()?.as_str() {
@@ -273,12 +275,13 @@ fn read_function(
                     let id = queue.arn().ok_or_else(|| queue.wrong("must be the short form `!GetAtt Id.Arn`"))?;
                     queues.push(id.to_owned());
                 }
+                "Schedule" => schedules.push(event.require(&["Properties", "Schedule"])?.text()?),
                 _ => {}
             }
         }
     }
     let permissions = read_permissions(function, roles)?;
-    Ok(Function { logical_id: id.to_owned(), name, environment, timeout_seconds, permissions, routes, queues })
+    Ok(Function { logical_id: id.to_owned(), name, environment, timeout_seconds, permissions, routes, queues, schedules })
 }
 
 /// Reads the statements of the function's role. A role that SAM makes is refused, and so is a managed policy, because it

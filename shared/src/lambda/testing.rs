@@ -18,6 +18,7 @@ use tracing_subscriber::layer::SubscriberExt;
 pub use super::logs::init_tracing;
 pub use super::metrics::Reporter;
 pub use super::queue::answer_batch;
+pub use super::schedule::run_scheduled;
 pub use super::serve::answer_request;
 
 /// A reported request or batch.

@@ -7,11 +7,13 @@ use super::record::Record;
 use crate::call::Call;
 use crate::driver::attempt::Next;
 use crate::driver::read_page;
+use crate::driver::rows::Known;
 use crate::driver::send::PageRequest;
 use crate::error::{Failure, Place};
 use fencepost_core::condition::Selected;
 use fencepost_core::format::Unwritable;
 use fencepost_core::format::item::Attributes;
+use fencepost_core::format::row::Row;
 use fencepost_core::hold::read_holds;
 use std::time::Duration;
 use tracing::warn;
@@ -46,14 +48,14 @@ impl<T: Record> Table<T> {
     /// orders are. For others, see [`Failure`].
     pub async fn settle(&self, key: impl Into<Key>) -> Result<(), Failure> {
         let key = self.key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place("settle", None)))?;
-        self.settle_row(key, &self.call()).await
+        self.settle_row(key, None, &self.call()).await
     }
 
     /// Settles the holds of all items, as [`Table::settle`] does for one. Run it every hour, because nobody meets the hold of a
     /// process that died on an item that nobody orders.
     ///
-    /// Scans the table, eventually consistent: half a read unit for 4 KB. Needs no index. Then reads and writes only items with
-    /// holds, up to 32 at once, each for a minute at most.
+    /// Scans the table, eventually consistent: half a read unit for 4 KB. Needs no index. Then it reads the orders of the holds,
+    /// and writes only items with holds, up to 32 at once, each for a minute at most.
     ///
     /// # Errors
     /// [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): the time ended before the scan did; the items before
@@ -69,10 +71,10 @@ impl<T: Record> Table<T> {
             let place = || Place::of_table("settle_all", &self.raw.name);
             let (rows, last) =
                 read_page(sender, &call, place, &|leave| Box::pin(sender.page(&page, leave))).await?;
-            let mut keys: Vec<_> = rows.into_iter().map(key_in::<T>).collect();
-            while !keys.is_empty() {
-                let some = keys.split_off(keys.len().saturating_sub(AT_ONCE));
-                let settled = some.into_iter().map(|key| self.settle_row(key, &call)).collect();
+            let mut rows = rows.into_iter().peekable();
+            while rows.peek().is_some() {
+                let some = rows.by_ref().take(AT_ONCE);
+                let settled = some.map(|row| self.settle_row(key_in::<T>(&row), Some(row), &call)).collect();
                 for settled in join_all(settled).await {
                     match settled {
                         Ok(()) => found.settled += 1,
@@ -90,11 +92,15 @@ impl<T: Record> Table<T> {
         }
     }
 
-    async fn settle_row(&self, key: Attributes, call: &Call) -> Result<(), Failure> {
+    /// Settles the holds of this row, which may be out of date: each write demands what it rests on.
+    async fn settle_row(&self, key: Attributes, row: Option<Attributes>, call: &Call) -> Result<(), Failure> {
         const { assert!(T::HOLDS.is_some(), "the Record of the items has no HOLDS") }
         let call = &call.at_most(MOST_FOR_ITEM);
         let mut attempt = self.raw.change("settle", key, call);
         attempt.holds = Some(Holder::with_patience(self.store(), call, SETTLES_AFTER));
+        if let Some(row) = row {
+            attempt.rows[0].known = Known::Row(Row::read(Self::LAYOUT, row)?);
+        }
         let mut at_first: Option<Vec<_>> = None;
         let done = attempt.decided(self.sender(), call, |attempt| {
             let row = self.row(attempt)?;
@@ -112,7 +118,7 @@ impl<T: Record> Table<T> {
     }
 }
 
-fn key_in<T: Record>(mut row: Attributes) -> Attributes {
-    row.retain(|name, _| name == T::PARTITION_KEY || Some(name.as_str()) == T::SORT_KEY);
-    row
+fn key_in<T: Record>(row: &Attributes) -> Attributes {
+    let names = [Some(T::PARTITION_KEY), T::SORT_KEY].into_iter().flatten();
+    names.filter_map(|name| row.get_key_value(name)).map(|(name, value)| (name.clone(), value.clone())).collect()
 }

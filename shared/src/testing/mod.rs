@@ -25,7 +25,7 @@ pub use rows::{ReadRow, advanced_row, first_row, read_lease, read_mapping, read_
 pub use crate::driver::send::Reason;
 #[cfg(feature = "lambda-without-tls")]
 pub use crate::lambda::testing::{
-    Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, subsegment,
+    Reported, Reporter, answer_batch, answer_request, init_tracing, logged, report_line, run_scheduled, subsegment,
 };
 pub use fencepost_core::Role;
 pub use fencepost_core::condition::LeaseTimes;

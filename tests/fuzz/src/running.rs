@@ -61,6 +61,7 @@ impl Functions {
             match &function.event {
                 Event::Http { start, .. } => with_routes.push((function.name, start(&store, tables).expect("tables"))),
                 Event::Sqs { start, .. } => deletes = Some(start(&store, tables).expect("tables")),
+                Event::Schedule { .. } => {} // It reads nothing of its event.
             }
         }
         Functions {

@@ -96,17 +96,15 @@ pub struct Selected {
 }
 
 impl Selected {
-    /// The rows with holds, of which it shows the key and the holds.
+    /// The rows with holds.
     #[must_use]
     pub fn with_holds(layout: &Layout) -> Self {
         let mut expression = Expression::default();
         let holds = expression.placeholder(layout.names.holds);
         expression.value(":nothing", AttributeValue::N("0".to_owned()));
         expression.demand(format!("size({holds}) > :nothing"));
-        let keys = [Some(layout.partition_key), layout.sort_key].into_iter().flatten();
-        let shown: Vec<_> = keys.map(|name| expression.placeholder(name)).chain([holds]).collect();
         let (filter, names, values) = expression.demanded();
-        Selected { filter: Some(filter), projection: Some(shown.join(", ")), names, values }
+        Selected { filter: Some(filter), projection: None, names, values }
     }
 }
 
