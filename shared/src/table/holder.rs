@@ -228,7 +228,9 @@ impl Holder {
     async fn wait(&mut self) -> bool {
         self.rounds += 1;
         let random = self.store.sender().rng.next_u64();
-        let pause = fraction(RetryPolicy::hold_pause(self.rounds), random);
+        // Whoever is in no hurry looks rarely.
+        let rarely = self.patience.saturating_sub(PATIENCE) / 4;
+        let pause = fraction(RetryPolicy::hold_pause(self.rounds).max(rarely), random);
         if self.call.deadline().remaining() < pause + MIN_SEND_TIME {
             return false;
         }
