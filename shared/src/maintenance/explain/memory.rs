@@ -8,7 +8,7 @@ use fencepost_core::{AttributeValue, WriteId};
 /// by one write. Only many burns or attempts that are left open at the same time make more.
 const MOST_REMEMBERED: usize = 128 + 32 + 1;
 /// How many of the writes that it remembers are named.
-const NAMED: usize = 5;
+pub(super) const NAMED: usize = 5;
 
 pub(super) fn explain_memory(name: &str, value: &AttributeValue, version: Option<u64>, told: &mut Explanation) {
     let AttributeValue::M(map) = value else {

@@ -11,9 +11,10 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use fencepost_core::Names;
 use fencepost_core::format::item::Attributes;
 use fencepost_core::format::layout::{self, Deletes, Layout};
-use fencepost_core::format::row::Row;
+use fencepost_core::format::row::{self, Row};
 use fencepost_core::format::{AsKind, Unwritable};
-use memory::explain_memory;
+use fencepost_core::hold::{Hold, read_holds};
+use memory::{NAMED, explain_memory};
 use others::{explain_lease, explain_mapping, is_lease, is_mapping};
 pub use values::{Explanation, Kind};
 use values::{Whole, in_words, plural, when};
@@ -104,6 +105,7 @@ fn explain_row(
         told.sentences.push(format!("It refuses writes under a fencing token below {fence}."));
     }
     explain_line(attributes, names, &mut told);
+    explain_holds(attributes, names, &mut told);
     if let (Err(failure), true) = (row, told.problems.is_empty()) {
         told.problems.push(format!("{failure}."));
     }
@@ -161,6 +163,27 @@ fn explain_line(attributes: &Attributes, names: &Names, told: &mut Explanation) 
     }
     if let Some(served) = served {
         told.sentences.push(format!("The last ticket whose writer has committed is number {served}."));
+    }
+}
+
+/// The parts of its number that orders hold, and the attempt that placed it.
+fn explain_holds(attributes: &Attributes, names: &Names, told: &mut Explanation) {
+    if let Some(id) = attributes.get(names.placed_by).and_then(row::read_id) {
+        let id = URL_SAFE_NO_PAD.encode(id);
+        told.sentences.push(format!("The attempt {id} placed it. Holds under this id belong to it."));
+    }
+    let layout = Layout { settings: layout::Settings { names: *names, ..Settings::own().0 }, ..Layout::of_key("") };
+    match read_holds(&layout, attributes) {
+        Err(failure) => told.problems.push(format!("{failure}.")),
+        Ok(holds) => {
+            for Hold { attempt, quantity, key, .. } in holds.iter().take(NAMED) {
+                let order = key.iter().map(in_words).collect::<Vec<_>>().join(" and ");
+                told.sentences.push(format!("The attempt {} holds {quantity} for the row whose key is {order}.", attempt.name()));
+            }
+            if holds.len() > NAMED {
+                told.sentences.push(format!("It has {} in all.", plural(holds.len() as u64, "hold")));
+            }
+        }
     }
 }
 

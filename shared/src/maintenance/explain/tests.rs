@@ -79,6 +79,19 @@ fn a_live_row_tells_its_state_and_its_last_writes() {
 }
 
 #[test]
+fn a_row_tells_what_is_held_in_it_and_which_attempt_placed_it() {
+    let hold = |quantity: u64, order: &str| Value::L(vec![number(quantity), text(order)]);
+    let held = map(&[(id(2), hold(3, "o-1")), (id(3), hold(1, "o-2"))]);
+    says(&live_but(&[("_holds", Some(held))]), Kind::Live, "AgICAgICAgI holds 3 for the row whose key is the text \"o-1\"");
+    let many = (0..9).map(|byte| (id(byte), hold(1, "o-1"))).collect::<Vec<_>>();
+    says(&live_but(&[("_holds", Some(map(&many)))]), Kind::Live, "It has 9 holds in all");
+    says(&live_but(&[("_holds", Some(map(&[])))]), Kind::Live, "A live item at version 7");
+    says(&live_but(&[("_placedBy", Some(Value::B(vec![2; 8])))]), Kind::Live, "The attempt AgICAgICAgI placed it");
+    let malformed = told(&live_but(&[("_holds", Some(map(&[("x".to_owned(), number(1))])))]));
+    assert_eq!(malformed.problems, ["_holds is malformed, so this crate did not write it."]);
+}
+
+#[test]
 fn a_tombstone_tells_until_when() {
     let buried = |version: u64, purge_at: Option<u64>| {
         live_but(&[("_buried", Some(number(version))), ("_purgeAt", purge_at.map(number))])
