@@ -1,14 +1,21 @@
 //! A product, which `inventory` and `place-order` change. Time is an argument.
 
-use crate::function::Variable;
+use crate::function::{Environment, Variable};
 use crate::operation::{ID, Schema};
+use crate::order::{ORDERS_TABLE, Order};
 use fencepost::http::Problem;
-use fencepost::{Edit, Holds, Record, Settings, Timestamp};
+use fencepost::{Edit, Holds, Record, Settings, Source, Store, Table, Timestamp};
 use serde::{Deserialize, Serialize};
 use std::time::Duration;
 
 /// The table of products.
 pub const PRODUCTS_TABLE: Variable = Variable::table("PRODUCTS_TABLE", "the table of products");
+
+/// The table of products, of which the orders in the environment hold parts.
+pub fn products_in(store: &Store, environment: &Environment) -> Result<Table<Product>, Source> {
+    let orders: Table<Order> = store.table(ORDERS_TABLE.required(environment)?);
+    Ok(store.table(PRODUCTS_TABLE.required(environment)?).held_for(&orders))
+}
 
 /// The largest stock of a product. It is far below 2^53, up to which JSON readers are exact. The sum of two fits too.
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;

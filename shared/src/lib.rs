@@ -189,8 +189,8 @@ pub use settings::{Settings, WithoutTtl};
 pub use store::Store;
 pub use table::field;
 pub use table::{
-    Condition, Decision, Edit, Edited, Exists, HoldSweep, Holds, Key, KeyPart, NotEdited, NotEditedReason, Record, Table,
-    Undecodable, Upserted,
+    Condition, Decision, Edit, Edited, Exists, HoldSweep, Holds, Key, KeyPart, NotEdited, NotEditedReason, Record,
+    Table, Undecodable, Upserted,
 };
 pub use throttling::ThrottlingLimit;
 pub use timestamp::Timestamp;

@@ -72,7 +72,8 @@ async fn each_conflict_costs_one_more_transaction_and_a_read_at_most_and_an_orde
             let met = if is_order { conflicts.min(1) } else { conflicts };
             let shop = rivalled(conflicts, if is_order { "UpdateItem" } else { "TransactWriteItems" }).await;
             assert!(shop.send(&event).await.status < 300);
-            println!("{conflicts} {is_order} {:?}", shop.engine.take_counts()); continue;
+            println!("{conflicts} {is_order} {:?}", shop.engine.take_counts());
+            continue;
             let (reads, writes) = shop.engine.take_counts();
             let looks = if is_order { 0 } else { met };
             assert!(writes == 1 + looks && (1..=1 + looks).contains(&reads), "{event:?}: {reads}, {writes}");

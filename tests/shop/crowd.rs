@@ -10,8 +10,8 @@ const HOP: Duration = Duration::from_millis(5);
 
 fn orders(products: usize, seed: u64) -> Outcome {
     let (clients, orders, transaction) = (CLIENTS, WANTED, Duration::ZERO);
-    let scene = Scene { clients, orders, products, losses: false, transaction, throttles: false };
-    let outcome = play(Way::Fencepost, scene, HOP, seed);
+    let scene = Scene { clients, orders, newcomers: false, products, losses: false, transaction, throttles: false };
+    let outcome = play(Way::Holds, scene, HOP, seed);
     let wanted = (CLIENTS * WANTED) as u64;
     assert_eq!((outcome.acknowledged, outcome.held), (wanted, wanted), "{products} products, seed {seed}");
     assert_eq!(outcome.taken, i64::try_from(wanted).expect("few"), "{products} products, seed {seed}");

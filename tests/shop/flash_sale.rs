@@ -84,7 +84,8 @@ async fn of_a_thousand_buyers_three_hundred_get_an_item_although_functions_are_k
     assert_eq!(swept, json!("1 products settled, 0 left"));
 
     let (told, kills) = (sale.told.lock().expect("no panic"), *sale.kills.lock().expect("no panic"));
-    let placed: Vec<_> = told.values().filter(|(status, _)| *status == 201).map(|(_, order)| &order["orderId"]).collect();
+    let placed: Vec<_> =
+        told.values().filter(|(status, _)| *status == 201).map(|(_, order)| &order["orderId"]).collect();
     let sold_out = told.values().filter(|(_, problem)| problem["code"] == "insufficient_stock").count();
     println!("{} placed, {sold_out} sold out, {kills} killed", placed.len());
     assert_eq!((placed.len(), sold_out), (usize::try_from(ITEMS).expect("few"), BUYERS - 300));

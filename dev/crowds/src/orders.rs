@@ -31,8 +31,10 @@ const RETRIES: u32 = 7;
 /// A way to place an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
-    /// The function `place-order`.
-    Fencepost,
+    /// The function `place-order`, without a place for holds: each order is a transaction.
+    Transactions,
+    /// The function `place-order` as it is.
+    Holds,
     /// The bare SDK with its standard retries and tokens. Reads the product. Then one transaction writes the product,
     /// if it is still at the same version, and puts the order under a random id. After a cancellation, waits between 0
     /// and 2^n x 25 ms, at most 1 s, and reads again, at most 7 times.
@@ -46,6 +48,8 @@ pub struct Scene {
     pub clients: usize,
     /// The number of orders of each client.
     pub orders: usize,
+    /// Whether each order comes from a process that has seen nothing before and never comes back.
+    pub newcomers: bool,
     /// Each order is for one of so many products.
     pub products: usize,
     /// Whether answers are lost.
@@ -69,8 +73,8 @@ pub struct Outcome {
     pub gave_up: u64,
     /// Requests to the tables.
     pub requests: u32,
-    /// Their units.
-    pub units: Units,
+    /// Their units at the table of products, and at that of orders without its index.
+    pub units: [Units; 2],
     /// The time until the last client was done.
     pub time: Duration,
     /// How long each acknowledged order took.
@@ -87,7 +91,7 @@ pub fn play(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
 }
 
 async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
-    let Scene { clients, orders, products, losses, transaction, throttles } = scene;
+    let Scene { clients, orders, newcomers, products, losses, transaction, throttles } = scene;
     let (db, mut seeds) = (dynamo(seed, hop), fastrand::Rng::with_seed(seed));
     create(&db.engine().client(), products).await;
     db.transactions_take(transaction);
@@ -102,9 +106,10 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
     let outcome = Rc::new(RefCell::new(Outcome::default()));
     let clients: Vec<_> = (0..clients)
         .map(|number| {
+            let db = db.clone();
             let mut client = Ordering {
                 number,
-                app: app(&db, begun, seeds.fork()),
+                app: app(way, &db, begun, seeds.fork()),
                 sdk: db.client(),
                 rng: seeds.fork(),
                 losses,
@@ -112,6 +117,9 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
             };
             tokio::task::spawn_local(async move {
                 for order in 0..orders {
+                    if newcomers {
+                        client.app = app(way, &db, begun, client.rng.fork());
+                    }
                     client.order(way, order, products).await;
                 }
             })
@@ -124,7 +132,7 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
     outcome.time = begun.elapsed();
     let log = db.log();
     outcome.requests = u32::try_from(log.len()).unwrap_or(u32::MAX);
-    outcome.units = log.units();
+    outcome.units = [PRODUCTS, ORDERS].map(|table| log.units_of(table));
     outcome.held = count(&db.engine().client(), ORDERS).await;
     outcome.taken = (0..products).map(|product| STOCK - db.number(PRODUCTS, &name(product), "stock")).sum();
     outcome
@@ -146,8 +154,8 @@ impl Ordering {
         let (product, begun) = (name(self.rng.usize(..products)), Instant::now());
         for ask in 0..ASKS {
             let is_placed = match way {
-                Way::Fencepost => self.ours(order, &product).await,
                 Way::Usual => self.usual(&product).await,
+                Way::Transactions | Way::Holds => self.ours(order, &product).await,
             };
             let is_heard = !(self.losses && self.rng.u8(..50) == 0);
             if is_heard && is_placed {
@@ -227,9 +235,11 @@ fn steps(
     Ok(vec![step().update(take.build()?).build(), step().put(put.build()?).build()])
 }
 
-fn app(db: &Dynamo, begun: Instant, rng: fastrand::Rng) -> App {
+fn app(way: Way, db: &Dynamo, begun: Instant, rng: fastrand::Rng) -> App {
     let store = store(db, begun, rng);
-    App::new(store.table(ORDERS), store.table(PRODUCTS))
+    let (orders, products) = (store.table(ORDERS), store.table(PRODUCTS));
+    let products = if way == Way::Holds { products.held_for(&orders) } else { products };
+    App::new(orders, products)
 }
 
 async fn create(client: &Client, products: usize) {

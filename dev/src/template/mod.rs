@@ -281,7 +281,16 @@ fn read_function(
         }
     }
     let permissions = read_permissions(function, roles)?;
-    Ok(Function { logical_id: id.to_owned(), name, environment, timeout_seconds, permissions, routes, queues, schedules })
+    Ok(Function {
+        logical_id: id.to_owned(),
+        name,
+        environment,
+        timeout_seconds,
+        permissions,
+        routes,
+        queues,
+        schedules,
+    })
 }
 
 /// Reads the statements of the function's role. A role that SAM makes is refused, and so is a managed policy, because it

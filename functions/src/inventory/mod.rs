@@ -7,8 +7,8 @@ pub mod requests;
 
 use crate::function::{Environment, Event, Function, IDEMPOTENCY_RECORDS_TABLE, Route, handled, listed, routed};
 use crate::operation::{Conditions, Operation, RETRY_AFTER};
-use crate::order::{ORDERS_TABLE, Order};
-use crate::product::{HELD, PRODUCTS_TABLE, Product, SHORT_LINES, STOCK, naming_held_stock};
+use crate::order::ORDERS_TABLE;
+use crate::product::{HELD, PRODUCTS_TABLE, Product, SHORT_LINES, STOCK, naming_held_stock, products_in};
 use adjustment::{HELD_PRODUCT, HeldProduct, PRODUCT, decide_adjust};
 use axum::Router;
 use fencepost::http::{Items, Problem, Request, Resource, Response};
@@ -30,22 +30,17 @@ pub struct App {
 }
 
 impl App {
-    /// Creates the function on these tables. The orders say what became of the stock that is held for them.
+    /// Creates the function on these tables. If the products are not [held for](Table::held_for) their orders, stock that
+    /// orders hold is never given back here.
     #[must_use]
-    pub fn new(products: Table<Product>, orders: &Table<Order>, records: Idempotency<Response>) -> Self {
-        App { products: Items::with_idempotency(products.remembering_items().held_for(orders), records) }
+    pub fn new(products: Table<Product>, records: Idempotency<Response>) -> Self {
+        App { products: Items::with_idempotency(products.remembering_items(), records) }
     }
 
     /// The router of the function, which reads this environment.
     pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
-        Ok(routed(
-            App::new(
-                store.table(PRODUCTS_TABLE.required(environment)?),
-                &store.table(ORDERS_TABLE.required(environment)?),
-                store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?),
-            ),
-            ROUTES,
-        ))
+        let records = store.idempotency(IDEMPOTENCY_RECORDS_TABLE.required(environment)?);
+        Ok(routed(App::new(products_in(store, environment)?, records), ROUTES))
     }
 
     fn now(&self) -> Timestamp {

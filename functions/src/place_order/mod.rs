@@ -8,7 +8,7 @@ pub mod requests;
 use crate::function::{Environment, Event, Function, Route, handled, listed, routed};
 use crate::operation::{Conditions, Operation, RETRY_AFTER};
 use crate::order::{Line, ORDERS_TABLE, Order, Status};
-use crate::product::{HELD, PRODUCTS_TABLE, Product, SHORT_LINES, naming_held_stock};
+use crate::product::{HELD, PRODUCTS_TABLE, Product, SHORT_LINES, naming_held_stock, products_in};
 use axum::Router;
 use fencepost::http::{IfMatch, Items, Problem, Request, Resource, Response};
 use fencepost::{
@@ -37,22 +37,17 @@ pub struct App {
 }
 
 impl App {
-    /// Creates the function on these tables, which must belong to one store.
+    /// Creates the function on these tables, which must belong to one store. If the products are not
+    /// [held for](Table::held_for) the orders, each order is a transaction.
     #[must_use]
     pub fn new(orders: Table<Order>, products: Table<Product>) -> Self {
-        let products = products.remembering_items().held_for(&orders);
-        App { orders: Items::new(orders), products }
+        App { orders: Items::new(orders), products: products.remembering_items() }
     }
 
     /// The router of the function, which reads this environment.
     pub fn router(store: &Store, environment: &Environment) -> Result<Router, Source> {
-        Ok(routed(
-            App::new(
-                store.table(ORDERS_TABLE.required(environment)?),
-                store.table(PRODUCTS_TABLE.required(environment)?),
-            ),
-            ROUTES,
-        ))
+        let orders = store.table(ORDERS_TABLE.required(environment)?);
+        Ok(routed(App::new(orders, products_in(store, environment)?), ROUTES))
     }
 
     fn now(&self) -> Timestamp {

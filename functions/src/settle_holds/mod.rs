@@ -3,8 +3,8 @@
 //! A hold is settled by the next order that needs what it holds. This function does it for products that nobody orders.
 
 use crate::function::{Environment, Event, Function, task};
-use crate::order::{ORDERS_TABLE, Order};
-use crate::product::{PRODUCTS_TABLE, Product};
+use crate::order::ORDERS_TABLE;
+use crate::product::{PRODUCTS_TABLE, Product, products_in};
 use fencepost::lambda::{Done, Outcome};
 use fencepost::{Call, Source, Store, Table};
 
@@ -13,7 +13,9 @@ pub const FUNCTION: Function = Function {
     name: "settle-holds",
     event: Event::Schedule {
         work: "Gives back stock that is held for orders which never came, of products that nobody orders.",
-        start: |store, environment| Ok(task(App::from_env(store, environment)?, |app, call| Box::pin(settle(app, call)))),
+        start: |store, environment| {
+            Ok(task(App::from_env(store, environment)?, |app, call| Box::pin(settle(app, call))))
+        },
     },
     variables: &[PRODUCTS_TABLE, ORDERS_TABLE],
 };
@@ -25,16 +27,9 @@ pub struct App {
 }
 
 impl App {
-    /// Creates the function on these tables.
-    #[must_use]
-    pub fn new(products: Table<Product>, orders: &Table<Order>) -> Self {
-        App { products: products.held_for(orders) }
-    }
-
     /// Creates the function from its environment.
     pub fn from_env(store: &Store, environment: &Environment) -> Result<Self, Source> {
-        let orders = store.table(ORDERS_TABLE.required(environment)?);
-        Ok(App::new(store.table(PRODUCTS_TABLE.required(environment)?), &orders))
+        Ok(App { products: products_in(store, environment)? })
     }
 }
 

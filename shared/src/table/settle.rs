@@ -69,8 +69,7 @@ impl<T: Record> Table<T> {
         };
         loop {
             let place = || Place::of_table("settle_all", &self.raw.name);
-            let (rows, last) =
-                read_page(sender, &call, place, &|leave| Box::pin(sender.page(&page, leave))).await?;
+            let (rows, last) = read_page(sender, &call, place, &|leave| Box::pin(sender.page(&page, leave))).await?;
             let mut rows = rows.into_iter().peekable();
             while rows.peek().is_some() {
                 let some = rows.by_ref().take(AT_ONCE);

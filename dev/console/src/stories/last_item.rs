@@ -4,8 +4,10 @@ use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
 use super::story::{ACKNOWLEDGED, HELD, Settings, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were};
-use fencepost::Store;
+use fencepost::{Store, Table};
 use fencepost_test::{Engine, number};
+use functions::order::Order;
+use functions::product::Product;
 use futures_util::future::join_all;
 use serde_json::json;
 use std::rc::Rc;
@@ -104,12 +106,17 @@ async fn shop(scene: Rc<Scene>, settings: &Settings) {
     buyers(&scene, settings, |actor| Box::pin(order(actor))).await;
 }
 
+/// The products, of which orders hold parts.
+fn products(store: &Store) -> Table<Product> {
+    store.table(PRODUCTS).held_for(&store.table::<Order>(ORDERS))
+}
+
 fn inventory(store: &Store) -> functions::inventory::App {
-    functions::inventory::App::new(store.table(PRODUCTS), &store.table(ORDERS), store.idempotency("IdempotencyRecords"))
+    functions::inventory::App::new(products(store), store.idempotency("IdempotencyRecords"))
 }
 
 fn place_order(store: &Store) -> functions::place_order::App {
-    functions::place_order::App::new(store.table(ORDERS), store.table(PRODUCTS))
+    functions::place_order::App::new(store.table(ORDERS), products(store))
 }
 
 /// One buyer asks again, with the same key, until the answer is definite.

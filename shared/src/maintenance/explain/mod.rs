@@ -178,7 +178,8 @@ fn explain_holds(attributes: &Attributes, names: &Names, told: &mut Explanation)
         Ok(holds) => {
             for Hold { attempt, quantity, key, .. } in holds.iter().take(NAMED) {
                 let order = key.iter().map(in_words).collect::<Vec<_>>().join(" and ");
-                told.sentences.push(format!("The attempt {} holds {quantity} for the row whose key is {order}.", attempt.name()));
+                told.sentences
+                    .push(format!("The attempt {} holds {quantity} for the row whose key is {order}.", attempt.name()));
             }
             if holds.len() > NAMED {
                 told.sentences.push(format!("It has {} in all.", plural(holds.len() as u64, "hold")));

@@ -82,7 +82,11 @@ fn a_live_row_tells_its_state_and_its_last_writes() {
 fn a_row_tells_what_is_held_in_it_and_which_attempt_placed_it() {
     let hold = |quantity: u64, order: &str| Value::L(vec![number(quantity), text(order)]);
     let held = map(&[(id(2), hold(3, "o-1")), (id(3), hold(1, "o-2"))]);
-    says(&live_but(&[("_holds", Some(held))]), Kind::Live, "AgICAgICAgI holds 3 for the row whose key is the text \"o-1\"");
+    says(
+        &live_but(&[("_holds", Some(held))]),
+        Kind::Live,
+        "AgICAgICAgI holds 3 for the row whose key is the text \"o-1\"",
+    );
     let many = (0..9).map(|byte| (id(byte), hold(1, "o-1"))).collect::<Vec<_>>();
     says(&live_but(&[("_holds", Some(map(&many)))]), Kind::Live, "It has 9 holds in all");
     says(&live_but(&[("_holds", Some(map(&[])))]), Kind::Live, "A live item at version 7");
