@@ -63,6 +63,10 @@ fn with_its_own_settings_each_story_shows_what_it_is_about() {
     let ends = played("last-item");
     let of = |side: &str| ["held", "stock", "refused", "acknowledged"].map(|name| counter(&ends[side], name));
     assert_eq!((of("fencepost"), of("naive")), ([1, 0, 3, 1], [0, 0, 4, 0]), "sold once; gone, and nobody has it");
+    let ends = played("flash-sale");
+    let of = |side: &str| ["held", "stock", "gone"].map(|name| counter(&ends[side], name));
+    assert_eq!((of("fencepost"), counter(&ends["fencepost"], "unknown")), ([300, 0, 0], 0), "each item was sold once");
+    assert!(of("naive")[2] > 0 && ends["naive"]["good"] == false, "{ends:?}");
     let ends = played("late-delete");
     let of = |side: &str| ["held", "superseded", "removed"].map(|name| counter(&ends[side], name));
     assert_eq!((of("fencepost"), of("naive")), ([1, 1, 0], [0, 0, 1]));

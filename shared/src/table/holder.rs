@@ -28,6 +28,8 @@ use tracing::debug;
 const PATIENCE: Duration = Duration::from_secs(1);
 /// The most holds of others at which a take looks, to remove those whose orders are placed.
 const LOOKS: usize = 4;
+/// The most time for a write that is of use to others alone.
+const AT_ONCE: Duration = Duration::from_millis(500);
 /// How often a give-back is made again on an item that has changed meanwhile.
 const GIVE_BACKS: usize = 8;
 
@@ -40,7 +42,7 @@ struct Open {
 }
 
 /// Keeps the holds of one change.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Holder {
     store: Store,
     call: Call,
@@ -364,6 +366,9 @@ impl Holder {
 
     /// Removes placed holds from a row that has no room for others, or that needs to have none, so that the decision may try
     /// again. All holds of the rows are placed.
+    ///
+    /// The decision stands on the other rows. From one of them it removes as many holds as one write does, because nobody who
+    /// takes comes by any more if it is sold out, and everybody who is refused asks about them all.
     async fn make_room(&self, rows: &[KnownRow], looked_at: &[usize], needs_none: bool) -> Result<Settled, Failure> {
         for &place in looked_at {
             let (row, placed) = (&rows[place], holds_known(&rows[place])?);
@@ -378,6 +383,21 @@ impl Holder {
                     held(row)
                 });
                 return Ok(Settled { learned: vec![(place, known?)], stands: false });
+            }
+        }
+        for &place in looked_at {
+            let mut placed: Vec<_> = holds_known(&rows[place])?.iter().map(|hold| hold.attempt).collect();
+            if let Known::Row(seen) = &rows[place].known
+                && placed.len() >= LARGEST_CLEAR
+            {
+                // Others may do the same with the same row.
+                let start = self.store.sender().rng.next_u64() % placed.len() as u64;
+                placed.rotate_left(usize::try_from(start).unwrap_or_default());
+                let soon = Holder { call: self.call.at_most(AT_ONCE), ..self.clone() };
+                if let Err(failure) = soon.remove(&rows[place], seen, &placed).await {
+                    debug!(%failure, "placed holds were not removed");
+                }
+                break;
             }
         }
         Ok(Settled { learned: Vec::new(), stands: true })

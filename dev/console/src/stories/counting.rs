@@ -25,8 +25,8 @@ pub const FIVE_USERS: Story = Story {
     summary: "Five users add to one number at the same time. Every change must count once.",
     settings: Settings { writers: 5, changes: 10, ..Settings::PLAIN },
     facts: |settings| format!("{} users, {} changes each", settings.writers, settings.changes),
-    seeds: [1, 2, 3],
-    lost_answers: [5, 20],
+    seeds: &[1, 2, 3],
+    lost_answers: &[5, 20],
     sides: &[NAIVE, VERSIONED],
     clients: |settings| numbered("user", settings),
     counters: SHOWN,
@@ -39,7 +39,7 @@ pub const LOST_ANSWERS: Story = Story {
     summary: "Some answers are lost on their way back, after DynamoDB has applied the write. The client cannot know that. \
               Watch what each side makes of it.",
     settings: Settings { writers: 3, changes: 5, ..Settings::PLAIN },
-    lost_answers: [20, 50],
+    lost_answers: &[20, 50],
     ..FIVE_USERS
 };
 
@@ -50,7 +50,8 @@ pub const ONE_HUNDRED: Story = Story {
               read, so the others are in its way. An add is applied at any of the next 32 versions, so most adds pass.",
     settings: Settings { writers: 100, ..Settings::PLAIN },
     facts: |settings| format!("{} clients, one change each", settings.writers),
-    lost_answers: [0, 10],
+    seeds: &[1],
+    lost_answers: &[0, 10],
     sides: &[VERSIONED, ADDS],
     clients: |settings| numbered("client", settings),
     ..FIVE_USERS

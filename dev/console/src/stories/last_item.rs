@@ -3,7 +3,7 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
-use super::story::{ACKNOWLEDGED, HELD, Settings, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were};
+use super::story::{ACKNOWLEDGED, Counter, HELD, Settings, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were};
 use fencepost::{Store, Table};
 use fencepost_test::{Engine, number};
 use functions::order::Order;
@@ -26,40 +26,65 @@ pub const STORY: Story = Story {
               learn that it is gone.",
     settings: Settings { writers: 4, ..Settings::PLAIN },
     facts: |settings| format!("{} buyers", settings.writers),
-    seeds: [2, 1, 3],
-    lost_answers: [30, 0],
-    sides: &[
-        Side {
-            id: "naive",
-            title: "Two writes",
-            how: "Take one from the stock if there is one, then write the order. The SDK sends again what got no answer.",
-            tables: TABLES,
-            held: orders,
-            play: |scene, settings| Box::pin(async move { naive_shop(&scene, &settings).await }),
-            verdict,
-        },
-        Side {
-            id: "fencepost",
-            title: "Fencepost",
-            how: "place-order takes the stock and writes the order in one transaction, under the buyer's idempotency key.",
-            tables: TABLES,
-            held: orders,
-            play: |scene, settings| Box::pin(async move { shop(scene, &settings).await }),
-            verdict,
-        },
-    ],
+    seeds: &[2, 1, 3],
+    lost_answers: &[30, 0],
+    sides: SIDES,
     clients: |settings| numbered("buyer", settings),
-    counters: &[
-        counter("gone", "Gone for nothing", "Items that left the stock, and that no order has."),
-        ACKNOWLEDGED,
-        UNKNOWN,
-        HELD,
-        TWICE,
-        counter("refused", "Told: sold out", "Buyers who learned that the item is gone."),
-        counter("stock", "In stock", "What the product says is left."),
-    ],
+    counters: COUNTERS,
     twice: Twice::InAll,
 };
+
+pub const FLASH_SALE: Story = Story {
+    name: "flash-sale",
+    title: "A flash sale",
+    summary: "Three hundred items are for sale, and a thousand buyers want one, at twenty tills at once. Three hundred orders \
+              must take them, and the others must learn that they are gone.",
+    settings: Settings { writers: 20, changes: 50, ..Settings::PLAIN },
+    facts: |settings| format!("{} tills, {} buyers each, {} items", settings.writers, settings.changes, items(settings)),
+    seeds: &[1],
+    lost_answers: &[2],
+    clients: |settings| numbered("till", settings),
+    twice: Twice::PerCall,
+    ..STORY
+};
+
+const SIDES: &[Side] = &[
+    Side {
+        id: "naive",
+        title: "Two writes",
+        how: "Take one from the stock if there is one, then write the order. The SDK sends again what got no answer.",
+        tables: TABLES,
+        held: orders,
+        play: |scene, settings| Box::pin(async move { naive_shop(&scene, &settings).await }),
+        verdict,
+    },
+    Side {
+        id: "fencepost",
+        title: "Fencepost",
+        how: "place-order takes the stock and leaves a hold there, then creates the order, which decides. The buyer's \
+              idempotency key names the order.",
+        tables: TABLES,
+        held: orders,
+        play: |scene, settings| Box::pin(async move { shop(scene, &settings).await }),
+        verdict,
+    },
+];
+
+const COUNTERS: &[Counter] = &[
+    counter("gone", "Gone for nothing", "Items that left the stock, and that no order has, or that two have."),
+    ACKNOWLEDGED,
+    UNKNOWN,
+    HELD,
+    TWICE,
+    counter("refused", "Told: sold out", "Buyers who learned that the item is gone."),
+    counter("stock", "In stock", "What the product says is left."),
+];
+
+/// Three items for ten buyers, and at least one.
+fn items(settings: &Settings) -> i64 {
+    let buyers = i64::from(settings.changes) * i64::try_from(settings.writers).expect("few");
+    (buyers * 3 / 10).max(1)
+}
 
 fn orders(engine: &Engine) -> i64 {
     live_rows(engine, ORDERS)
@@ -73,7 +98,7 @@ fn count_stock(scene: &Scene) {
     scene.count("stock", stock(scene.engine()) - scene.totals().get("stock"));
 }
 
-/// All buyers order at once, by `order`.
+/// All tills sell at once, by `order`, to one buyer after the other.
 async fn buyers<'a, F: Future<Output = Ended> + 'a>(
     scene: &'a Scene,
     settings: &Settings,
@@ -81,10 +106,10 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
 ) {
     count_stock(scene);
     settings.trouble(scene);
-    join_all((0..settings.writers).map(|buyer| {
-        let ordered = order(scene.client(buyer));
-        async move {
-            match ordered.await {
+    let order = &order;
+    join_all((0..settings.writers).map(|till| async move {
+        for _ in 0..settings.changes {
+            match order(scene.client(till)).await {
                 Ended::Acknowledged => scene.count("acknowledged", 1),
                 Ended::Refused => scene.count("refused", 1),
                 Ended::Unknown => scene.count("unknown", 1),
@@ -97,11 +122,11 @@ async fn buyers<'a, F: Future<Output = Ended> + 'a>(
     scene.db().settle().await;
     count_stock(scene);
     let totals = scene.totals();
-    scene.count("gone", (1 - totals.get("stock") - totals.get("held")).max(0));
+    scene.count("gone", (items(settings) - totals.get("stock") - totals.get("held")).abs());
 }
 
 async fn shop(scene: Rc<Scene>, settings: &Settings) {
-    let product = request("PUT /products/{productId}", LAST, &json!({ "stock": 1 }));
+    let product = request("PUT /products/{productId}", LAST, &json!({ "stock": items(settings) }));
     Box::pin(scene.prepare(inventory, functions::inventory::create_product, &product)).await;
     buyers(&scene, settings, |actor| Box::pin(order(actor))).await;
 }
@@ -137,7 +162,7 @@ async fn order(actor: Actor<'_>) -> Ended {
 }
 
 async fn naive_shop(scene: &Scene, settings: &Settings) {
-    scene.db().put(PRODUCTS, &json!({ "productId": {"S": LAST}, "stock": {"N": "1"} }));
+    scene.db().put(PRODUCTS, &json!({ "productId": {"S": LAST}, "stock": {"N": items(settings).to_string()} }));
     let told = |ended| match ended {
         Ended::Acknowledged => ("ok", "ordered"),
         Ended::Refused => ("refused", "sold out"),
@@ -150,16 +175,16 @@ async fn naive_shop(scene: &Scene, settings: &Settings) {
 }
 
 fn verdict(totals: &Totals) -> Verdict {
-    let [acknowledged, unknown, held, stock] =
-        ["acknowledged", "unknown", "held", "stock"].map(|name| totals.get(name));
-    let is_good = held == 1 && stock == 0 && (acknowledged..=acknowledged + unknown).contains(&held);
+    let [acknowledged, unknown, held, stock, gone] =
+        ["acknowledged", "unknown", "held", "stock", "gone"].map(|name| totals.get(name));
+    let is_good = gone == 0 && stock == 0 && (acknowledged..=acknowledged + unknown).contains(&held);
     let told = were(acknowledged, "order");
     let text = match (is_good, held, stock) {
         (true, ..) => {
-            format!("The item was sold once: {told} acknowledged, {held} is in the table, and the stock is {stock}.")
+            format!("Each item was sold once: {told} acknowledged, {held} in the table, and the stock is {stock}.")
         }
         (_, 0, 0) => "The item is gone, and nobody has it: the stock was taken and no order was written.".to_owned(),
-        _ => format!("{told} acknowledged, {held} are in the table, and the stock is {stock}."),
+        _ => format!("{told} acknowledged, {held} in the table, and the stock is {stock}: {gone} in the wrong place."),
     };
     Verdict { text, is_good }
 }

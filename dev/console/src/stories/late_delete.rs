@@ -30,8 +30,8 @@ pub const STORY: Story = Story {
               registration.",
     settings: Settings { delay: 5000, ..Settings::PLAIN },
     facts: |settings| format!("The message waits for {} s", settings.delay / 1000),
-    seeds: [1, 2, 3],
-    lost_answers: [0, 30],
+    seeds: &[1, 2, 3],
+    lost_answers: &[0, 30],
     sides: &[
         Side {
             id: "naive",

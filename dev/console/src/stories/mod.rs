@@ -31,6 +31,7 @@ pub const STORIES: &[&Story] = &[
     &counting::FIVE_USERS,
     &counting::LOST_ANSWERS,
     &last_item::STORY,
+    &last_item::FLASH_SALE,
     &late_delete::STORY,
     &two_leaders::STORY,
     &counting::ONE_HUNDRED,

@@ -19,9 +19,9 @@ pub struct Story {
     /// The settings in words.
     pub(super) facts: fn(&Settings) -> String,
     /// The seeds of the recorded plays.
-    pub(super) seeds: [u64; 3],
+    pub(super) seeds: &'static [u64],
     /// How many of 100 answers to writes are lost in the recorded plays.
-    pub(super) lost_answers: [u8; 2],
+    pub(super) lost_answers: &'static [u8],
     pub(super) sides: &'static [Side],
     /// The clients, by name.
     pub(super) clients: fn(&Settings) -> Vec<String>,
@@ -99,8 +99,8 @@ impl Story {
 
     /// The settings of the recorded plays. The first ones show the point of the story.
     pub fn recorded(&self) -> impl Iterator<Item = Settings> {
-        let lost = self.lost_answers.into_iter();
-        lost.flat_map(|lost_answers| self.seeds.map(|seed| Settings { lost_answers, ..self.settings(seed) }))
+        let lost = self.lost_answers.iter();
+        lost.flat_map(|lost| self.seeds.iter().map(|seed| Settings { lost_answers: *lost, ..self.settings(*seed) }))
     }
 }
 
@@ -114,8 +114,8 @@ pub fn live_rows(engine: &Engine, table: &str) -> i64 {
     let scan = json!({
         "TableName": table,
         "Select": "COUNT",
-        "FilterExpression": "attribute_not_exists(#purgeAt)",
-        "ExpressionAttributeNames": { "#purgeAt": "_purgeAt" },
+        "FilterExpression": "attribute_not_exists(#purgeAt) AND attribute_not_exists(#buried)",
+        "ExpressionAttributeNames": { "#purgeAt": "_purgeAt", "#buried": "_buried" },
     });
     engine.raw("Scan", &scan)["Count"].as_i64().unwrap_or(0)
 }

@@ -29,8 +29,8 @@ pub const STORY: Story = Story {
               If that takes longer than her lease, Bob leads. Then Ann wakes up, and still believes that she leads.",
     settings: Settings { delay: 13_000, ..Settings::PLAIN },
     facts: |settings| format!("Ann stands still for {} s", settings.delay / 1000),
-    seeds: [1, 2, 3],
-    lost_answers: [0, 30],
+    seeds: &[1, 2, 3],
+    lost_answers: &[0, 30],
     sides: &[
         Side {
             id: "naive",
