@@ -47,7 +47,8 @@ async fn judged(event: &Event, problem: Option<(&str, &str)>) {
     assert_eq!((answer.status, told), (400, expected), "{event:?}");
 }
 
-/// RFC 3339 with any offset, no finer than a millisecond, from 1970 to five minutes ahead of the clock.
+/// RFC 3339 with any offset, no finer than a millisecond, from 1970 to five minutes ahead of the clock. `timestamps` of `fuzz`
+/// compares any text with `chrono`; here are the limits, and the texts that others take.
 #[tokio::test]
 async fn a_moment_has_any_offset_and_is_no_finer_than_a_millisecond() {
     let taken = [
@@ -65,24 +66,12 @@ async fn a_moment_has_any_offset_and_is_no_finer_than_a_millisecond() {
     ];
     let malformed = [
         "",
-        "2026-03-07",
-        "2026-03-07T10:00:00",
         "2026-03-07 10:00:00",
-        "2026-03-07T10:00Z",
-        "2026-03-07T10:00:00.Z",
         "2026-03-07T10:00:00.1234Z",
-        "2026-03-07T10:00:00.123456789Z",
-        "2026-03-07T10:00:00,5Z",
         "2026-03-07T10:00:00+0200",
-        "2026-03-07T10:00:00+02",
         "2026-03-07T10:00:00+24:00",
-        "2026-03-07T10:00:00+02:60",
         "2026-03-07T24:00:00Z",
-        "2026-03-07T10:60:00Z",
         "2026-03-07T10:00:61Z",
-        "2026-02-29T10:00:00Z",
-        "2026-13-01T10:00:00Z",
-        "02026-03-07T10:00:00Z",
         " 2026-03-07T10:00:00Z",
         "2026-03-07T10:00:00Z ",
         "1969-12-31T23:59:59.999Z",
