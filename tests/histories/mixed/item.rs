@@ -1,9 +1,10 @@
 //! Histories of one item: the calls with their answers, the states of the row, and promises about both.
 
-use super::writer::{Counts, Tally};
+use super::writer::{Counts, FOREIGN, Tally};
 use crate::harness::faults::Applied;
 use crate::harness::total::Total;
 use crate::histories::history::says_not_applied;
+use crate::histories::scene::ALL_HAS_ARRIVED;
 use fencepost::{
     Call, Error, Exists, Failure, FailureKind, Incarnation, ItemVersion, Table, UpdateError, VersionError, Versioned,
 };
@@ -139,6 +140,14 @@ impl State<'_> {
     /// Whether the value has changed.
     pub fn is_effect(&self) -> bool {
         self.before != self.after
+    }
+
+    /// A read of this state, if it is the last one.
+    pub fn read_at_the_end(&self) -> SeenOf<Counts> {
+        let shown = self.after.clone().map(|value| Shown { value, at: None });
+        let ended = self.applied.time.into_std() + ALL_HAS_ARRIVED;
+        let told = Some(register::Told::Saw(shown));
+        Seen { client: FOREIGN + 1, began: ended, ended, op: Op::Read, told }
     }
 }
 

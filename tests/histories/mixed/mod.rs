@@ -99,6 +99,8 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         }));
         let foreign = timeline.0.iter().filter(|state| state.applied.op >= FOREIGN && state.is_effect());
         seen.extend(foreign.map(|state| happened(state.applied, FOREIGN, Op::Put(state.after.clone()))));
+        // And somebody reads the row at the end.
+        seen.extend(timeline.0.last().map(State::read_at_the_end));
         register::judge(None, seen).err().into_iter().collect()
     }
 
