@@ -95,21 +95,6 @@ async fn a_moment_has_any_offset_and_is_no_finer_than_a_millisecond() {
 }
 
 #[tokio::test]
-async fn an_id_has_1_to_128_letters_of_its_alphabet_and_is_no_path() {
-    let (longest, too_long) = ("x".repeat(128), "x".repeat(129));
-    let taken = ["a", "...", "A-Z_a.z:0", &longest].map(|id| (id, true));
-    let refused =
-        ["", ".", "..", " a", "a ", "a b", "a/b", "a,b", "a%41", "\u{e9}", "a\u{0}", "a\n", "a+b", "a@b", &too_long];
-    for (id, is_taken) in taken.into_iter().chain(refused.map(|id| (id, false))) {
-        let code = |field| (!is_taken).then_some(("invalid_id", field));
-        judged(&event(CREATE_DEVICE).of("deviceId", id), code("path:deviceId")).await;
-        judged(&event(LIST).asking([("userId", id)]), code("query:userId")).await;
-        let holder = json!({"holder": id, "ttlSeconds": 1});
-        judged(&event(ACQUIRE).json(&holder), code("/holder")).await;
-    }
-}
-
-#[tokio::test]
 async fn a_number_is_whole_by_its_value_and_within_its_limits() {
     let taken = ["0", "1.0", "1e0", "10e-1", "-0", "1000000000000000", "1e15"].map(|text| (text, None));
     let refused = ["1e-1", "1000000000000000.5"].map(|text| (text, Some(("invalid_value", "/stock"))));
