@@ -119,51 +119,17 @@ pub(crate) fn retry_after(answer: &HttpResponse) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use aws_sdk_dynamodb::operation::get_item::GetItemError;
-    use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
     use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
     use aws_smithy_types::body::SdkBody;
 
-    fn named(reason: &str) -> ThrottlingReason {
-        ThrottlingReason::builder().reason(reason).resource("arn:aws:dynamodb:eu-west-1:1:table/Devices").build()
-    }
-
     #[test]
-    fn the_first_reason_of_an_error_names_the_limit_whatever_the_operation_and_the_error() {
-        let hot = ThrottlingException::builder().throttling_reasons(named("TableWriteKeyRangeThroughputExceeded"));
-        let hot = hot.throttling_reasons(named("TableWriteAccountLimitExceeded")).build();
-        let account =
-            RequestLimitExceeded::builder().throttling_reasons(named("IndexReadAccountLimitExceeded")).build();
-        let provisioned = ProvisionedThroughputExceededException::builder();
-        let maximum = provisioned.clone().throttling_reasons(named("TableReadMaxOnDemandThroughputExceeded")).build();
-        let silent = provisioned.clone().build();
-        let provisioned = provisioned.throttling_reasons(named("TableWriteProvisionedThroughputExceeded")).build();
-        for (throttled, expected) in [
-            (Throttled::new(UpdateItemError::ThrottlingException(hot), None), ThrottlingLimit::KeyRange),
-            (Throttled::new(GetItemError::RequestLimitExceeded(account), None), ThrottlingLimit::Account),
-            (
-                Throttled::new(GetItemError::ProvisionedThroughputExceededException(maximum), None),
-                ThrottlingLimit::TableMaximum,
-            ),
-            (
-                Throttled::new(TransactWriteItemsError::ProvisionedThroughputExceededException(provisioned), None),
-                ThrottlingLimit::Provisioned,
-            ),
-            (
-                Throttled::new(UpdateItemError::ProvisionedThroughputExceededException(silent), None),
-                ThrottlingLimit::Unnamed,
-            ),
-        ] {
-            assert_eq!(throttled.limit, expected);
-            let says_table = throttled.to_string().ends_with(" (arn:aws:dynamodb:eu-west-1:1:table/Devices)");
-            assert_eq!(says_table, expected != ThrottlingLimit::Unnamed, "{throttled}");
-            assert_eq!(
-                throttled.to_string().contains("a key is hot"),
-                expected == ThrottlingLimit::KeyRange,
-                "{throttled}"
-            );
-            assert!(throttled.source().is_some(), "the error of the SDK: {throttled}");
-        }
+    fn the_first_reason_names_the_limit() {
+        let reasons = ["TableWriteKeyRangeThroughputExceeded", "TableWriteAccountLimitExceeded"];
+        let reasons = reasons.map(|reason| ThrottlingReason::builder().reason(reason).build());
+        let hot = ThrottlingException::builder().set_throttling_reasons(Some(reasons.into())).build();
+        let throttled = Throttled::new(UpdateItemError::ThrottlingException(hot), None);
+        assert_eq!(throttled.limit, ThrottlingLimit::KeyRange);
+        assert!(throttled.source().is_some(), "the error of the SDK: {throttled}");
     }
 
     #[test]

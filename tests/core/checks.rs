@@ -3,14 +3,11 @@
 use crate::harness::clients::{Silent, client_whose, client_without_answers, error};
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
-use fencepost::lease::LeaseTerms;
 use fencepost::{
-    Answer, Error, Failure, FailureKind, FencingToken, IdempotencyClaim, Index, Names, Projection, Reads, Record,
-    SchemaMismatch, Settings, Store, Table, TableSchema,
+    Error, Failure, FailureKind, Index, Names, Projection, Record, SchemaMismatch, Settings, Store, TableSchema,
 };
 use fencepost_cli::args::{Command, parse};
 use fencepost_cli::run::check;
-use fencepost_test::{Reply, client_answered_by};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::future::ready;
@@ -272,6 +269,7 @@ async fn a_printed_table_passes_and_both_languages_say_the_same() {
         line().with_key_type("line", "B".into()),
         line().with_index(By::<false>).with_index(By::<true>).with_key_type("day", "N".into()),
         TableSchema::new(r#"a "quoted\name"#, None),
+        TableSchema::leases().with_key_name("pk"),
     ] {
         let properties = properties_of(&schema.to_cloudformation("Orders"));
         assert_eq!(in_words_of_cloudformation(&schema.to_terraform("Orders")), properties);
@@ -310,58 +308,4 @@ async fn the_tool_checks_what_it_has_printed_and_refuses_another_table() {
         let refused = run(client, "--partition-key id").await.expect_err("another key");
         assert_eq!((refused.exit_code(), refused.to_string().lines().count()), (1, 2), "{refused}");
     }
-}
-
-/// One table holds the leases, the records of requests and the items of a program under one partition key.
-#[tokio::test(start_paused = true)]
-async fn leases_and_records_of_requests_live_under_another_key_name() {
-    #[derive(Clone, Serialize, Deserialize, Record)]
-    #[record(key = "pk", settings = Settings::without_ttl().swept())]
-    struct Account {
-        balance: u64,
-    }
-    let leases = TableSchema::leases().with_key_name("pk");
-    let engine = created(&properties_of(&leases.to_cloudformation("Orders")));
-    // Answers take a while, so that copies of a request race.
-    let client = client_answered_by(&engine, |_, _, _, _| Reply::After(Duration::from_millis(2)));
-    let store = Store::new(&client);
-    store.check_table("Orders", &leases).await.expect("it passes");
-    let accounts: Table<Account> = store.table("Orders");
-    let (leases, payments) =
-        (store.leases("Orders").with_key_name("pk"), store.idempotency("Orders").with_key_name("pk"));
-    let mut lease = leases.acquire("leader", "me", LeaseTerms::default()).await.expect("it is free");
-    leases.renew(&mut lease, LeaseTerms::default()).await.expect("it is held");
-    let change = async |token: &FencingToken, message: &str| {
-        let mut reads = Reads::new();
-        let (account, lease) = (reads.later("account", &accounts, message), reads.lease("lease", token));
-        let claim = IdempotencyClaim::new(&["pay", message], &[]).expect("a scope");
-        let paid = payments.change(&claim, reads, |attempt| {
-            attempt.require(lease)?;
-            attempt.put_if_absent(account, &Account { balance: 7 })?;
-            Ok::<_, Error>(7)
-        });
-        paid.await
-    };
-    assert!(matches!(change(lease.token(), "m-1").await, Ok(Answer::New(7))));
-    assert!(matches!(change(lease.token(), "m-1").await, Ok(Answer::Replayed(7))));
-    assert_eq!(engine.row("Orders", "pk", "leader")["token"], json!({"N": lease.token().number().to_string()}));
-    let token = lease.token().clone();
-    // Two copies of one request that race: the second must find the record that the first has made.
-    accounts.create("a-1", &Account { balance: 0 }).await.expect("a free key");
-    let copies = [1, 2].map(async |_| {
-        let mut reads = Reads::new();
-        let account = reads.later("account", &accounts, "a-1");
-        let claim = IdempotencyClaim::new(&["pay", "m-3"], &[]).expect("a scope");
-        payments
-            .change(&claim, reads, |attempt| {
-                Ok::<_, Error>(attempt.edit(account, &Account::FIELDS.balance.add(7, ..)).map(|()| 7)?)
-            })
-            .await
-    });
-    for copy in futures_util::future::join_all(copies).await {
-        assert!(copy.is_ok(), "{copy:?}");
-    }
-    assert_eq!(engine.row("Orders", "pk", "a-1")["balance"], json!({"N": "7"}), "it was paid once");
-    leases.release(lease).await.expect("it is held");
-    assert!(change(&token, "m-2").await.is_err_and(|error| error.to_string().contains("lease")));
 }

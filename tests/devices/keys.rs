@@ -4,9 +4,9 @@ use super::world::{KEY, World};
 use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
-use crate::harness::functions::{DEVICES, RECORDS};
+use crate::harness::functions::DEVICES;
 use crate::harness::states::set_by_another;
-use serde_json::{Value, json};
+use serde_json::json;
 
 const HOUR: u64 = 3_600_000; // in milliseconds
 
@@ -140,33 +140,6 @@ async fn a_keyed_change_at_a_version_is_not_decided_again_at_another() {
     assert_eq!(read.shows(200, 2)["state"]["brightness"], 50);
     let anew = Event::adjust().key("k-1").header("if-match", read.etag());
     assert_eq!(world.send(&anew).await.shows(200, 3)["state"]["brightness"], 51, "a refusal does not close the key");
-}
-
-/// The same device, where many items are read as `DynamoDB` may: not in one moment. The records are as they were before
-/// anything was written.
-fn with_records_read_first(world: &World) -> World {
-    let client = client_whose(&world.engine, |engine, _, operation, body| {
-        let (status, body) = engine.answer(operation, body);
-        if operation != "BatchGetItem" {
-            return (status, body);
-        }
-        let mut answer: Value = serde_json::from_str(&body).expect("JSON");
-        answer["Responses"][RECORDS] = json!([]);
-        (status, answer.to_string())
-    });
-    world.reached_by(&client)
-}
-
-/// `shop/routes.rs` has the same of adjustments, orders and cancellations.
-#[tokio::test]
-async fn the_same_creation_at_once_is_not_refused_because_of_itself() {
-    let world = World::new();
-    let create = Event::create().key("k-1");
-    let first = world.send(&create).await;
-    let before = world.row();
-    let twin = with_records_read_first(&world).send(&create).await;
-    assert_eq!((twin.status, &twin.body, twin.is_replay()), (201, &first.body, true));
-    assert_eq!(world.row(), before);
 }
 
 /// The first of two changes must not undo the second, that of another client.

@@ -88,20 +88,6 @@ async fn every_notation_of_an_address_means_the_same_row() {
 }
 
 #[tokio::test]
-async fn every_notation_of_a_moment_means_the_same_and_one_is_shown() {
-    let world = World::new();
-    assert_eq!(world.register(IP, "i-a", "2026-03-07T12:00:00+02:00").await.shown(201)["creationTimestamp"], T1);
-    for at in ["2026-03-07T10:00:00Z", "2026-03-07T04:30:00.0-05:30", "2026-03-07t10:00:00.000000z", T1] {
-        assert_eq!(world.register(IP, "i-a", at).await.shown(200)["creationTimestamp"], T1, "{at}");
-    }
-    world.register(IP, "i-0", "2026-03-07T11:59:59.999+02:00").await.superseded_by(T1, Some("i-a"));
-    // An unencoded plus arrives as a space.
-    assert_eq!(world.delete(IP, "2026-03-07T11:59:59.999 02:00", None).await, "superseded");
-    assert_eq!(world.delete(IP, "2026-03-07T12:00:00+02:00", Some("i-a")).await, "deleted");
-    world.register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
-}
-
-#[tokio::test]
 async fn a_tombstone_is_kept_for_30_days_from_the_arrival_of_its_delete() {
     let world = World::new();
     let long_ago = "2025-01-01T00:00:00.000Z";

@@ -47,7 +47,8 @@ async fn judged(event: &Event, problem: Option<(&str, &str)>) {
     assert_eq!((answer.status, told), (400, expected), "{event:?}");
 }
 
-/// RFC 3339 with any offset, no finer than a millisecond, from 1970 to five minutes ahead of the clock.
+/// RFC 3339 with any offset, no finer than a millisecond, from 1970 to five minutes ahead of the clock. `timestamps` of `fuzz`
+/// compares any text with `chrono`; here are the limits, and the texts that others take.
 #[tokio::test]
 async fn a_moment_has_any_offset_and_is_no_finer_than_a_millisecond() {
     let taken = [
@@ -65,24 +66,12 @@ async fn a_moment_has_any_offset_and_is_no_finer_than_a_millisecond() {
     ];
     let malformed = [
         "",
-        "2026-03-07",
-        "2026-03-07T10:00:00",
         "2026-03-07 10:00:00",
-        "2026-03-07T10:00Z",
-        "2026-03-07T10:00:00.Z",
         "2026-03-07T10:00:00.1234Z",
-        "2026-03-07T10:00:00.123456789Z",
-        "2026-03-07T10:00:00,5Z",
         "2026-03-07T10:00:00+0200",
-        "2026-03-07T10:00:00+02",
         "2026-03-07T10:00:00+24:00",
-        "2026-03-07T10:00:00+02:60",
         "2026-03-07T24:00:00Z",
-        "2026-03-07T10:60:00Z",
         "2026-03-07T10:00:61Z",
-        "2026-02-29T10:00:00Z",
-        "2026-13-01T10:00:00Z",
-        "02026-03-07T10:00:00Z",
         " 2026-03-07T10:00:00Z",
         "2026-03-07T10:00:00Z ",
         "1969-12-31T23:59:59.999Z",
@@ -102,21 +91,6 @@ async fn a_moment_has_any_offset_and_is_no_finer_than_a_millisecond() {
         if !text.contains(' ') {
             judged(&delete, code.map(|code| (code, "query:creationTimestamp"))).await;
         }
-    }
-}
-
-#[tokio::test]
-async fn an_id_has_1_to_128_letters_of_its_alphabet_and_is_no_path() {
-    let (longest, too_long) = ("x".repeat(128), "x".repeat(129));
-    let taken = ["a", "...", "A-Z_a.z:0", &longest].map(|id| (id, true));
-    let refused =
-        ["", ".", "..", " a", "a ", "a b", "a/b", "a,b", "a%41", "\u{e9}", "a\u{0}", "a\n", "a+b", "a@b", &too_long];
-    for (id, is_taken) in taken.into_iter().chain(refused.map(|id| (id, false))) {
-        let code = |field| (!is_taken).then_some(("invalid_id", field));
-        judged(&event(CREATE_DEVICE).of("deviceId", id), code("path:deviceId")).await;
-        judged(&event(LIST).asking([("userId", id)]), code("query:userId")).await;
-        let holder = json!({"holder": id, "ttlSeconds": 1});
-        judged(&event(ACQUIRE).json(&holder), code("/holder")).await;
     }
 }
 

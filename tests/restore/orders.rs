@@ -1,8 +1,8 @@
-//! Orders after a restore: their late copies, and their tags.
+//! Orders after a restore: their tags. `devices` has the late copies of changes.
 
 use crate::harness::events::{Event, load};
-use crate::harness::functions::{Functions, ORDERS, Shop};
-use crate::harness::restore::{Moment, SentWrites, rows};
+use crate::harness::functions::{Functions, Shop};
+use crate::harness::restore::Moment;
 use crate::harness::world::World;
 use serde_json::json;
 
@@ -24,48 +24,6 @@ fn order() -> Event {
 async fn stock(shop: &TestShop) -> i64 {
     let product = shop.send(&load("inventory-get").of("productId", "mug-blue")).await.shown(200);
     product["stock"].as_i64().expect("a number")
-}
-
-/// An order is one create and adds without a version. It names no incarnation.
-#[tokio::test]
-async fn a_late_copy_of_an_order_is_applied_in_tables_of_the_same_names_and_not_in_new_ones() {
-    let shop = shop().await;
-    let moment = Moment::of(&shop.engine);
-    let sent = SentWrites::default();
-    shop.reached_by(&sent.client(&shop.engine)).send(&order()).await.shown(201);
-
-    let elsewhere = moment.elsewhere(Shop::TABLES);
-    moment.follow_runbook(&elsewhere).await;
-    assert!(!sent.deliver_last(&shop.engine), "the old tables have the order already");
-    assert_eq!((rows(&elsewhere, ORDERS).len(), stock(&shop.moved_to(&elsewhere)).await), (0, 10));
-
-    for runbook in [false, true] {
-        moment.restore_all(&shop.engine);
-        if runbook {
-            moment.follow_runbook(&shop.engine).await;
-        }
-        assert!(sent.deliver_last(&shop.engine), "rows that are put back under the old names need the 15 minutes");
-        assert_eq!((rows(&shop.engine, ORDERS).len(), stock(&TestShop::on(&shop.engine)).await), (1, 8));
-    }
-}
-
-/// A cancellation is an update of the order and adds without a version: the order's incarnation ends it.
-#[tokio::test]
-async fn a_late_copy_of_a_cancellation_gives_stock_back_and_is_refused_with_the_runbook() {
-    for runbook in [false, true] {
-        let shop = shop().await;
-        let placed = shop.send(&order()).await.shown(201);
-        let moment = Moment::of(&shop.engine);
-        let sent = SentWrites::default();
-        let cancel = load("place-order-cancel").of("orderId", placed["orderId"].as_str().expect("an id"));
-        shop.reached_by(&sent.client(&shop.engine)).send(&cancel).await.shown(200);
-        moment.restore_all(&shop.engine);
-        if runbook {
-            moment.follow_runbook(&shop.engine).await;
-        }
-        assert_eq!(sent.deliver_last(&shop.engine), !runbook);
-        assert_eq!(stock(&TestShop::on(&shop.engine)).await, if runbook { 8 } else { 10 });
-    }
 }
 
 #[tokio::test]

@@ -136,30 +136,20 @@ async fn one_batch(consumer: &Consumer) {
     consumer.handle_batch(messages).await;
 }
 
+/// The next delivery finds out an unknown outcome.
 #[tokio::test(start_paused = true)]
-async fn a_message_whose_delete_fails_comes_again_and_counts_once() {
-    let (world, consumer) = world_with_account().await;
-    world.send("m-1", &payment_of("p-1", 5));
-    world.lose("DeleteMessageBatch");
-    one_batch(&consumer).await;
-    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec!["m-1".to_owned()], 105));
-    world.lose("");
-    world.redeliver();
-    one_batch(&consumer).await;
-    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_message_whose_outcome_is_unknown_is_left_and_the_next_delivery_finds_out() {
-    let (world, consumer) = world_with_account().await;
-    world.send("m-1", &payment_of("p-1", 5));
-    world.lose("TransactWriteItems");
-    one_batch(&consumer).await;
-    world.lose("");
-    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec!["m-1".to_owned()], 105));
-    world.redeliver();
-    one_batch(&consumer).await;
-    assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105));
+async fn a_message_whose_delete_fails_or_whose_outcome_is_unknown_comes_again_and_counts_once() {
+    for operation in ["DeleteMessageBatch", "TransactWriteItems"] {
+        let (world, consumer) = world_with_account().await;
+        world.send("m-1", &payment_of("p-1", 5));
+        world.lose(operation);
+        one_batch(&consumer).await;
+        world.lose("");
+        assert_eq!((world.left(), balance(&consumer.accounts).await), (vec!["m-1".to_owned()], 105), "{operation}");
+        world.redeliver();
+        one_batch(&consumer).await;
+        assert_eq!((world.left(), balance(&consumer.accounts).await), (vec![], 105), "{operation}");
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -111,35 +111,3 @@ impl Exact {
 pub fn value_of(number: &Decimal) -> Value {
     Value::Number(number.to_string().parse().expect("the text of a Decimal is JSON"))
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(number: &str) -> String {
-        Decimal::parse(number).expect("a number").to_string()
-    }
-
-    #[test]
-    fn every_notation_of_a_value_becomes_the_same_text() {
-        for (written, one_text) in [
-            ("1.0", "1"),
-            ("1e0", "1"),
-            ("-0", "0"),
-            ("-0.0e5", "0"),
-            ("0e999999999999999999999", "0"),
-            ("1e2", "100"),
-            ("1E+2", "100"),
-            ("1200e-3", "1.2"),
-            ("0.00012", "0.00012"),
-            ("-12.50", "-12.5"),
-            ("1e37", "10000000000000000000000000000000000000"),
-            ("1e38", "1e+38"),
-            ("15e-40", "1.5e-39"),
-            ("1e-38", "0.00000000000000000000000000000000000001"),
-            ("-1e125", "-1e+125"),
-        ] {
-            assert_eq!(text(written), one_text, "{written}");
-        }
-    }
-}

@@ -1,12 +1,33 @@
 //! Leases of the crate: their tokens and their end, waiting for a lease and working under one.
 
+use crate::harness::clients::{Way, client_that};
 use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
+use crate::leases::world::World;
 use serde_json::{Value, json};
+use std::sync::{Arc, Mutex};
 
 mod tokens;
 mod waiting;
 mod work;
+
+/// How long a request takes.
+const TRIP: u64 = 10;
+
+/// Requests as they leave, in milliseconds since the world was reached.
+type Sent = Arc<Mutex<Vec<u64>>>;
+
+/// The same world, in which a request fares by the moment at which it leaves, and when requests leave.
+fn reached(world: &World, way: impl Fn(u64) -> Way + Send + Sync + 'static) -> (World, Sent) {
+    let (sent, clock, began) = (Sent::default(), world.clock.clone(), world.clock.now());
+    let noted = sent.clone();
+    let client = client_that(&world.engine, move |_| {
+        let at = clock.now() - began;
+        noted.lock().expect("no panic").push(at);
+        way(at)
+    });
+    (world.reached_by(&client), sent)
+}
 
 /// Another client updates the row of the lease `k`.
 fn update(engine: &Engine, expression: &str, values: &Value) {

@@ -1,14 +1,11 @@
 //! Waiting for a held lease, alone and with many: the looks at it, and the time until it is found free.
 
-use crate::harness::clients::{Way, client_that};
+use super::{Sent, TRIP, reached};
+use crate::harness::clients::Way;
 use crate::leases::world::{SKEW, World, call, terms};
 use fencepost::Error;
 use fencepost::lease::{Lease, LeaseHeld};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
-
-/// How long a request takes.
-const TRIP: u64 = 10;
 
 /// Draws everything on this thread from a seed, which is printed.
 fn seed() -> u64 {
@@ -19,18 +16,9 @@ fn seed() -> u64 {
     seed
 }
 
-/// When requests left, in milliseconds since the wait began.
-type Looks = Arc<Mutex<Vec<u64>>>;
-
 /// The same world reached by a waiter, and when its requests leave.
-fn waiter(world: &World) -> (World, Looks) {
-    let looks = Looks::default();
-    let (noted, clock, began) = (looks.clone(), world.clock.clone(), world.clock.now());
-    let client = client_that(&world.engine, move |_| {
-        noted.lock().expect("no panic").push(clock.now() - began);
-        Way::Answered(TRIP)
-    });
-    (world.reached_by(&client), looks)
+fn waiter(world: &World) -> (World, Sent) {
+    reached(world, |_| Way::Answered(TRIP))
 }
 
 async fn wait(world: &World, length: u64, timeout: u64) -> Result<Lease, Error<LeaseHeld>> {
@@ -39,7 +27,7 @@ async fn wait(world: &World, length: u64, timeout: u64) -> Result<Lease, Error<L
 }
 
 /// At most three looks in each length of the lease, and in all one more than two a length.
-fn assert_few(looks: &Looks, length: u64, seed: u64) -> usize {
+fn assert_few(looks: &Sent, length: u64, seed: u64) -> usize {
     let looks = looks.lock().expect("no panic");
     let lengths = looks.last().expect("one at least") / length + 1;
     for number in 0..lengths {

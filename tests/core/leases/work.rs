@@ -1,33 +1,20 @@
 //! Work while a lease is held: renewed meanwhile, released in the end, and over when the lease is.
 
-use super::{release_elsewhere, take_over};
-use crate::harness::clients::{Way, client_that};
+use super::{Sent, TRIP, reached, release_elsewhere, take_over};
+use crate::harness::clients::Way;
 use crate::leases::world::{World, call, terms};
 use fencepost::Error;
 use fencepost::lease::{LeaseLost, Unfinished};
 use serde_json::json;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 const LENGTH: u64 = 10_000;
-/// How long a request takes.
-const TRIP: u64 = 10;
-
-/// Requests as they leave, in milliseconds since the work began.
-type Sent = Arc<Mutex<Vec<u64>>>;
 
 /// A world in which a request fares by the moment at which it leaves, and when requests left.
 fn world_where(way: impl Fn(u64) -> Way + Send + Sync + 'static) -> (World, Sent) {
-    let world = World::new();
-    let (sent, clock, began) = (Sent::default(), world.clock.clone(), world.clock.now());
-    let noted = sent.clone();
-    let client = client_that(&world.engine, move |_| {
-        let at = clock.now() - began;
-        noted.lock().expect("no panic").push(at);
-        way(at)
-    });
-    (world.reached_by(&client), sent)
+    reached(&World::new(), way)
 }
 
 fn well() -> (World, Sent) {

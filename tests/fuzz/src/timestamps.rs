@@ -45,6 +45,7 @@ fn check_millis(millis: u64) {
     let earlier = Timestamp::from(time.checked_sub(Duration::from_millis(millis / 2 + 1)).unwrap_or(UNIX_EPOCH));
     if earlier.epoch_millis().is_some() {
         assert_eq!(earlier.cmp(&moment), earlier.to_string().cmp(&moment.to_string()));
+        assert_eq!(earlier.since(moment), Duration::ZERO);
         assert_eq!(
             moment.since(earlier),
             time.duration_since(SystemTime::UNIX_EPOCH + epoch(earlier)).unwrap_or_default()

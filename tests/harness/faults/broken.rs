@@ -58,10 +58,6 @@ pub enum Broken {
     ConflictHidden,
     /// A client's transaction does not check the items that it only reads.
     Unchecked,
-    /// A client makes the appends of a transaction one after the other, and sometimes takes them back.
-    TakenBack,
-    /// A client replaces a list by its result without a condition.
-    Blind,
     /// Leaders take a lease as soon as it has ended by their own clocks.
     NoSkew,
     /// Clients create and delete an item although another program removes its row.

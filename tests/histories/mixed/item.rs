@@ -1,9 +1,10 @@
 //! Histories of one item: the calls with their answers, the states of the row, and promises about both.
 
-use super::writer::{Counts, Tally};
+use super::writer::{Counts, FOREIGN, Tally};
 use crate::harness::faults::Applied;
 use crate::harness::total::Total;
-use crate::histories::history::{Claim, contradiction, says_not_applied};
+use crate::histories::history::says_not_applied;
+use crate::histories::scene::ALL_HAS_ARRIVED;
 use fencepost::{
     Call, Error, Exists, Failure, FailureKind, Incarnation, ItemVersion, Table, UpdateError, VersionError, Versioned,
 };
@@ -12,8 +13,6 @@ use judges::register::{self, Op, SeenOf, Shown, Value as _};
 use serde_json::Value;
 use std::sync::Mutex;
 use tokio::time::Instant;
-
-pub const TOLD_ANOTHER: &str = "told a value that was never stored at its version";
 
 /// The answer to an operation.
 #[derive(Clone, Debug, PartialEq)]
@@ -142,6 +141,14 @@ impl State<'_> {
     pub fn is_effect(&self) -> bool {
         self.before != self.after
     }
+
+    /// A read of this state, if it is the last one.
+    pub fn read_at_the_end(&self) -> SeenOf<Counts> {
+        let shown = self.after.clone().map(|value| Shown { value, at: None });
+        let ended = self.applied.time.into_std() + ALL_HAS_ARRIVED;
+        let told = Some(register::Told::Saw(shown));
+        Seen { client: FOREIGN + 1, began: ended, ended, op: Op::Read, told }
+    }
 }
 
 /// The states of the row, in order.
@@ -181,53 +188,21 @@ impl<'a> Timeline<'a> {
         ])
     }
 
-    fn had(&self, at: ItemVersion, value: &Counts) -> bool {
-        self.0.iter().any(|state| Counts::is_at(state.row, at) && state.after.as_ref() == Some(value))
-    }
-
-    /// Whether the row was in such a state at some moment of the operation. At first there was no row.
-    fn was(&self, operation: &Operation, such: impl Fn(&Value) -> bool) -> bool {
-        let states = self.0.iter().map(|state| (Some(state.applied.time), state.row));
-        let ends = self.0.iter().map(|state| Some(state.applied.time)).chain([None]);
-        [(None, &Value::Null)].into_iter().chain(states).zip(ends).any(|((from, row), until)| {
-            from.is_none_or(|from| from <= operation.ended)
-                && until.is_none_or(|until| until >= operation.began)
-                && such(row)
-        })
-    }
-
-    /// The mistake in the answer to an operation, if any.
-    pub fn contradicts(&self, operation: &Operation) -> Option<String> {
-        let counts = |state: &&State<'_>| !state.applied.is_copy_of_refused;
-        let mine: Vec<_> = self.effects_of(operation.number).filter(counts).collect();
-        let effects: Vec<_> = mine.iter().map(|state| state.applied).collect();
-        let claim = match operation.told {
-            // The only effects come from a copy that does not count.
-            Told::Applied(..) | Told::Landed if mine.is_empty() && self.has_landed(operation) => Claim::Nothing,
-            Told::Applied(..) | Told::Landed => Claim::Applied,
-            Told::Unknown => Claim::Nothing,
-            _ => Claim::NotApplied,
+    /// Whether the row had each value at the version with which the answer to an operation shows it, and whether the
+    /// operation made the version that it was told. Times and effects are for the judge.
+    pub fn tells_true_versions(&self, operation: &Operation) -> bool {
+        let had = |at: ItemVersion, value: &Counts| {
+            self.0.iter().any(|state| Counts::is_at(state.row, at) && state.after.as_ref() == Some(value))
         };
-        let why = contradiction(claim, (operation.began, operation.ended), &effects, operation.adds());
-        let why = why.or_else(|| self.told_another(operation, mine.first().copied()))?;
-        Some(format!("{why}: {operation:?}, applied {} times", mine.len()))
-    }
-
-    /// The mistake in the state that the answer shows, if any.
-    fn told_another(&self, operation: &Operation, effect: Option<&State<'a>>) -> Option<&'static str> {
-        let held = |at: ItemVersion, value: &Counts| {
-            self.was(operation, |row| Counts::of(row).as_ref() == Some(value) && Counts::is_at(row, at))
-        };
-        let is_true = match (&operation.told, effect) {
-            (Told::Applied(at, _), Some(effect)) if effect.row.is_object() && !Counts::is_at(effect.row, *at) => {
-                return Some("told a state that it did not make");
+        match &operation.told {
+            Told::Applied(at, shown) => {
+                let makes = |state: &State<'_>| !state.row.is_object() || Counts::is_at(state.row, *at);
+                let is_made = self.effects_of(operation.number).any(makes) || !self.has_landed(operation);
+                is_made && shown.as_ref().is_none_or(|(at, value)| had(*at, value))
             }
-            (Told::Applied(_, Some((at, value))), Some(_)) if !self.had(*at, value) => return Some(TOLD_ANOTHER),
-            (Told::Saw(at, value), None) => held(*at, value),
-            (Told::SawNothing, None) => self.was(operation, |row| Counts::of(row).is_none()),
+            Told::Saw(at, value) => had(*at, value),
             _ => true,
-        };
-        (!is_true).then_some("told a state that never was during its call")
+        }
     }
 }
 
