@@ -40,7 +40,7 @@ struct LastSeen {
     crowd: Weak<()>,
     /// Attempts of this client that have placed their rows, and whose holds may still be in this one.
     placed: Vec<WriteId>,
-    /// When the row was seen, and by how many versions others raised it in a second before.
+    /// When the row was seen, and how many versions it rose in a second before, unless this client alone raised it.
     seen_at: Duration,
     pace: f64,
     heap: usize,
@@ -151,12 +151,17 @@ impl RowCache {
 }
 
 impl LastSeen {
-    /// The pace at which others change the row, which has this version at this time. Versions are far below 2^52.
+    /// The pace at which the row rises, which has this version at this time, or 0 if only this client raises it. Versions are far below 2^52.
     #[expect(clippy::cast_precision_loss, reason = "only a guess rests on it")]
     fn pace_until(&self, version: u64, is_own: bool, at: Duration) -> f64 {
         let rose = version.saturating_sub(self.row.at.version.get());
         let time = at.saturating_sub(self.seen_at).as_secs_f64();
-        if rose == 0 || time <= 0.0 { self.pace } else { rose.saturating_sub(u64::from(is_own)) as f64 / time }
+        match rose {
+            0 => self.pace,
+            1 if is_own => 0.0,
+            _ if time <= 0.0 => self.pace,
+            _ => rose as f64 / time,
+        }
     }
 }
 
