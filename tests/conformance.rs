@@ -15,7 +15,7 @@ use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
 use models::front::{self, LEASE_RETENTION, bits};
 use models::state::Said;
-use models::table::{Does, Instance, LeaseRow, OrderKey, Row, Stored, Write, version};
+use models::table::{Does, Instance, LeaseRow, OrderKey, Orders, Row, Stored, Write, version};
 use serde::{Deserialize, Serialize};
 use std::time::{Duration, UNIX_EPOCH};
 
@@ -115,6 +115,7 @@ fn row_of(item: &Attributes) -> Stored {
         purge_at: number(item, "_purgeAt"),
         fence: number(item, "_fence"),
         line: Line::default(),
+        orders: Orders::default(),
     })
 }
 

@@ -1,8 +1,9 @@
 //! How a world begins, and what may happen next in it.
 
 use crate::front::FIRST;
+use crate::holds::Refusal;
 use crate::play::{Act, HOUR, WEEK};
-use crate::state::{Caller, Flight, History, Kind, Met, ROWS, Request, Scene, Way, World};
+use crate::state::{Caller, Flight, History, Kind, Met, Request, Scene, Way, World};
 use crate::table::Stored;
 use fencepost_core::Outcome;
 use std::time::Duration;
@@ -15,9 +16,9 @@ impl Scene {
     /// The worlds from which the scene begins: with each way to cancel, and with each clock ahead of the other.
     #[must_use]
     pub fn start(&self) -> Vec<World> {
-        let caller = |(process, kind): &(usize, Kind)| Caller {
-            process: *process,
-            kind: *kind,
+        let caller = |process: usize, kind: Kind, part_of: Option<usize>| Caller {
+            process,
+            kind,
             run: None,
             looked: None,
             began: None,
@@ -27,10 +28,18 @@ impl Scene {
             applied_then: 0,
             is_excused: false,
             met: Met::default(),
+            part_of,
+            uses: 0,
+            learned: Vec::new(),
+            refusal: Refusal::default(),
         };
+        let calls = self.calls.iter().map(|(process, kind)| caller(*process, *kind, None));
+        let parts = self.calls.iter().enumerate().flat_map(|(whole, (process, kind))| {
+            (0..kind.lines().len()).map(move |_| caller(*process, Kind::Idle, Some(whole)))
+        });
         let world = |ahead: [Duration; 2], shows_all: bool| World {
             rows: self.rows.clone(),
-            callers: self.calls.iter().map(caller).collect(),
+            callers: calls.clone().chain(parts.clone()).collect(),
             flights: Vec::new(),
             now: BEGIN,
             left: self.budget,
@@ -51,14 +60,20 @@ impl Scene {
         self.events(world, acts);
         let left = &world.left;
         for (index, caller) in world.callers.iter().enumerate() {
-            if caller.began.is_none() {
+            if caller.began.is_none() && caller.part_of.is_none() {
                 Self::beginnings(world, index, caller, acts);
             }
             let Some(run) = &caller.run else { continue };
             let is_awaited = |flight: &&Flight| flight.caller == index && flight.way == Way::Awaited;
             let awaited = world.flights.iter().filter(is_awaited).count();
             acts.extend((left.hedges > 0 && awaited == 1 && !run.is_late).then_some(Act::Hedge(index)));
-            acts.extend((left.drops > 0 && awaited > 0).then_some(Act::Drop(index)));
+            let is_whole = !caller.kind.lines().is_empty();
+            let may_drop = awaited > 0 && caller.part_of.is_none() || is_whole;
+            acts.extend((left.drops > 0 && may_drop).then_some(Act::Drop(index)));
+            if run.progress.is_settling {
+                acts.push(Act::Settle(index, false));
+                acts.extend((left.deadlines > 0).then_some(Act::Settle(index, true)));
+            }
         }
         // Of two ways of one length, the checker tells the one with the last steps here: late requests are easier to
         // follow than second copies.
@@ -121,12 +136,13 @@ impl Scene {
     /// Events beside the calls.
     fn events(&self, world: &World, acts: &mut Vec<Act>) {
         let left = &world.left;
-        for row in 0..ROWS {
-            let Some(stored) = &world.rows[row] else { continue };
+        for (row, stored) in world.rows.iter().enumerate() {
+            let Some(stored) = stored else { continue };
             if let Stored::Item(item) = stored {
                 let (is_live, is_foreign) =
                     (item.purge_at.is_none() && item.stock < 9, item.at.incarnation.is_foreign());
-                acts.extend((left.others[row] > 0 && is_live && !is_foreign).then_some(Act::Other(row)));
+                let others = left.others.get(row).is_some_and(|left| *left > 0);
+                acts.extend((others && is_live && !is_foreign).then_some(Act::Other(row)));
                 acts.extend((left.overwrites > 0 && is_live).then_some(Act::Overwrite(row)));
             }
             let is_due = stored.purge_at().is_some_and(|purge_at| purge_at <= world.now.as_secs());

@@ -2,8 +2,9 @@
 //! asked and told as the driver of the crate does.
 
 use crate::front::{FIRST, Next, Sending, bits, first_reads, held, number};
+use crate::holds::Progress;
 use crate::service::{does_of, scramble};
-use crate::state::{Applied, Caller, End, Flight, Known, Request, Rows, Run, Said, Scene, Way, World};
+use crate::state::{Applied, Caller, End, Flight, Kind, Known, Request, Rows, Run, Said, Scene, Way, World};
 use crate::table::{Does, Stored, Write, content, row, version};
 use fencepost_core::{
     Action, Answer, Base, Change, ClientState, Fault, ItemVersion, Leave, Line, Outcome, Reason, RetryPolicy, SendId,
@@ -34,6 +35,8 @@ pub enum Act {
     /// The future of a call is dropped.
     Drop(usize),
     Other(usize),
+    /// A call looks at the orders of the holds that are in its way. With `true`, its time is over instead.
+    Settle(usize, bool),
     Overwrite(usize),
     Reset(usize),
     Remove,
@@ -48,9 +51,20 @@ pub const HOUR: Duration = Duration::from_hours(1);
 pub const WEEK: Duration = Duration::from_mins(7 * 24 * 60 + 10);
 
 impl Scene {
-    /// Begins a call: its machine, for a client that was answered before.
+    /// Begins a call.
     fn begin(&self, world: &mut World, caller: usize) {
         world.callers[caller].began = Some(world.now);
+        let number = caller as u64 + 1;
+        let first = self.seed.map_or(number * 1000, |seed| scramble(seed.wrapping_mul(8) + number) >> 5);
+        let mut run = self.run(world, caller, first, vec![Known::Nothing; world.rows.len()]);
+        let reads = first_reads(world.callers[caller].kind);
+        run.change.read(reads, self.now(world, caller));
+        world.callers[caller].run = Some(run);
+        self.follow(world, caller);
+    }
+
+    /// The machine of a call that draws its numbers from this one on, for a client that was answered before.
+    pub fn run(&self, world: &World, caller: usize, first: u64, known: Vec<Known>) -> Run {
         let now = self.now(world, caller);
         let mut policy = RetryPolicy::default();
         policy.max_attempts = self.attempts;
@@ -58,20 +72,16 @@ impl Scene {
             policy.hedge_after = Duration::ZERO;
         }
         let terms = Terms { policy, relies_on_token: self.rules.versions_may_repeat };
-        let number = caller as u64 + 1;
-        let first = self.seed.map_or(number * 1000, |seed| scramble(seed.wrapping_mul(8) + number) >> 5);
         let (mut client, mut warm) = (ClientState::default(), Change::new(terms, bits(0), now));
         warm.read(vec![FIRST], now);
         if let Some(Action::Send(Leave { id, .. }, _)) = warm.poll(now, &mut client, &mut || 0) {
             let answer = Answer { rows: vec![(FIRST, None)], ..Answer::of(Outcome::Applied, true) };
             warm.answered(id, answer, now, &mut client, &mut || 0);
         }
-        let mut change = Change::new(terms, bits(first), now);
-        change.read(first_reads(world.callers[caller].kind).to_vec(), now);
-        world.callers[caller].run = Some(Run {
-            change,
+        Run {
+            change: Change::new(terms, bits(first), now),
             client,
-            known: [Known::Nothing, Known::Nothing],
+            known,
             writes: Vec::new(),
             answers: Vec::new(),
             shown: Vec::new(),
@@ -81,8 +91,8 @@ impl Scene {
             is_late: false,
             drawn: first,
             used: first,
-        });
-        self.follow(world, caller);
+            progress: Progress::default(),
+        }
     }
 
     /// Calls the machine of a caller with a source of numbers: the next ones not used, or random ones.
@@ -121,7 +131,8 @@ impl Scene {
         let Some(run) = run else {
             let own = (0..world.flights.len()).filter(|flight| world.flights[*flight].caller == caller);
             let own: Vec<_> = own.collect();
-            return own.into_iter().for_each(|flight| world.is_given_up(flight));
+            own.into_iter().for_each(|flight| world.is_given_up(flight));
+            return self.part_ended(world, caller);
         };
         run.used = run.used.max(number(run.change.attempts().id));
         if !self.is_random() {
@@ -200,7 +211,9 @@ impl Scene {
         };
         let Base::Row { version, window, incarnation } = sent.on else {
             let (id, from) = tombstone?;
+            let is_of_order = run.writes.iter().any(|write| matches!(write.does, Does::Place(_)));
             let purge_at = epoch_seconds(from + Duration::from_hours(1));
+            let purge_at = if is_of_order { u64::MAX } else { purge_at };
             return write(sent.on, id, Does::Bury { purge_at }, None);
         };
         let refused_by = run.refusal.iter().find(|(of, _)| *of == row).and_then(|(_, stored)| stored.as_ref());
@@ -312,6 +325,7 @@ impl Scene {
             }
             Told::Failed(fault) => self.failed(world, caller, fault),
             Told::GivenUp { is_doubtful } => {
+                let is_doubtful = is_doubtful || world.callers[caller].part_of.is_some();
                 Self::end(world, caller, if is_doubtful { End::Unknown } else { End::NotApplied });
             }
         }
@@ -320,9 +334,13 @@ impl Scene {
     /// A failure while an attempt is open is unknown, unless it is burned.
     fn failed(&self, world: &mut World, caller: usize, fault: Fault) {
         let now = self.now(world, caller);
-        let Some(run) = &mut world.callers[caller].run else { return };
+        let Caller { run: Some(run), part_of, .. } = &mut world.callers[caller] else { return };
         let is_doubtful = run.change.attempts().is_doubtful() && !self.lacks("open-is-unknown");
+        let is_part = part_of.is_some();
+        let has_parts = !run.progress.taken.is_empty();
         match fault {
+            fault if has_parts => self.order_failed(world, caller, matches!(fault, Fault::Unknown(_))),
+            _ if is_part && !is_doubtful => Self::end(world, caller, End::Unknown),
             Fault::Unknown(_) => Self::end(world, caller, End::Unknown),
             _ if is_doubtful => self.with(run, |change, _, draw| change.give_up(now, draw)),
             Fault::VersionWentDown => {
@@ -335,13 +353,19 @@ impl Scene {
         }
     }
 
-    fn decided(&self, world: &mut World, caller: usize) {
-        let next = self.decide(world, caller);
+    pub fn decided(&self, world: &mut World, caller: usize) {
+        if !world.callers[caller].kind.lines().is_empty() {
+            return self.orders(world, caller);
+        }
+        match self.decide(world, caller) {
+            Next::Answer(end) => Self::end(world, caller, end),
+            Next::Send(sending) => self.sends(world, caller, sending),
+        }
+    }
+
+    /// Sends what was decided.
+    pub fn sends(&self, world: &mut World, caller: usize, Sending { writes, plan, has_turned }: Sending) {
         let now = self.now(world, caller);
-        let Sending { writes, plan, has_turned } = match next {
-            Next::Answer(end) => return Self::end(world, caller, end),
-            Next::Send(sending) => sending,
-        };
         if let [Write { does: Does::Release { .. }, .. }] = &*writes {
             world.history.held[world.callers[caller].process] = None;
         }
@@ -375,7 +399,13 @@ impl Scene {
             run.known[row] = stored.map_or(Known::Absent, Known::There);
         }
         // An edit pauses by itself, and takes no part in the contest of the others.
-        let is_edit = matches!(&*run.writes, [Write { does: Does::Add { .. }, .. }]);
+        let is_edit = matches!(
+            &*run.writes,
+            [Write {
+                does: Does::Add { .. } | Does::Take(..) | Does::GiveBack(_) | Does::Clear(_) | Does::Place(_),
+                ..
+            }]
+        );
         if is_race_lost && !is_edit {
             run.change.lost_race();
         }
@@ -407,9 +437,17 @@ impl Scene {
         Self::end(world, caller, end);
     }
 
-    fn end(world: &mut World, caller: usize, end: End) {
+    pub fn end(world: &mut World, caller: usize, end: End) {
         let one = &mut world.callers[caller];
-        let Some(Run { change, answers, .. }) = one.run.take() else { return };
+        let Some(Run { change, answers, known, shown, refusal, .. }) = one.run.take() else { return };
+        if let (Some(_), Kind::Take(hold) | Kind::Back(hold) | Kind::Clear(hold)) = (one.part_of, one.kind) {
+            let last = if matches!(end, End::Applied(_)) { shown.into_iter().chain(refusal).next() } else { None };
+            let known = match known.into_iter().nth(hold.product) {
+                Some(Known::There(stored)) => Some(stored),
+                _ => None,
+            };
+            one.learned = vec![last.unwrap_or((hold.product, known))];
+        }
         let open = answers.iter().map(|(id, _)| *id).filter(|id| change.attempts().is_open(*id));
         one.open = open.collect();
         (one.end, one.applied_then) = (Some(end), one.applied.len());
@@ -420,7 +458,8 @@ impl Scene {
         let heard = world.flights[flight].clone();
         if is_late {
             world.left.deadlines -= 1;
-            if let Some(run) = &mut world.callers[heard.caller].run {
+            let whole = world.callers[heard.caller].part_of.unwrap_or(heard.caller);
+            if let Some(run) = &mut world.callers[whole].run {
                 run.is_late = true;
             }
         }
@@ -436,6 +475,7 @@ impl Scene {
             }
             _ => self.other_act(world, act),
         }
+        self.note_moments(world);
         self.tidy(world);
     }
 
@@ -509,8 +549,18 @@ impl Scene {
             Act::Drop(caller) => {
                 world.left.drops -= 1;
                 world.callers[caller].met.loss = true;
-                Self::end(world, caller, End::Unknown);
-                self.follow(world, caller);
+                let is_own = |one: &usize| *one == caller || world.callers[*one].part_of == Some(caller);
+                for one in (0..world.callers.len()).filter(is_own).collect::<Vec<_>>() {
+                    Self::end(world, one, End::Unknown);
+                    self.follow(world, one);
+                }
+            }
+            Act::Settle(caller, is_late) => {
+                world.left.deadlines -= u8::from(is_late);
+                if let Some(run) = &mut world.callers[caller].run {
+                    run.is_late |= is_late;
+                }
+                self.settles(world, caller);
             }
             Act::Deliver(flight, twice) => {
                 let Way::Answered(answer, shown) = std::mem::replace(&mut world.flights[flight].way, Way::Met) else {

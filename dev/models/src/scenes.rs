@@ -1,12 +1,12 @@
 //! The bounds of each model, and for each rule the smallest scene that shows its purpose.
 
 use crate::promises::{
-    AGAIN, APPLIED, COMMITTED, DECIDED, EXAMPLES, FENCED, GREATEST, HOLDERS, NOT_APPLIED, ONCE, REQUIRED, SUPERSEDED,
-    TOKENS,
+    AGAIN, APPLIED, COMMITTED, DECIDED, EXAMPLES, FENCED, GREATEST, HOLDERS, NOT_APPLIED, ONCE, REQUIRED, SOLD_OUT,
+    SUM, SUPERSEDED, SURVIVES, TOKENS,
 };
 use crate::state::Kind::{
     Acquire, Add, AddAhead, AddInBand, AddOrUpdate, Adds, Cancel, Checked, Create, Delete, DeleteAtVersion, Fenced,
-    Order, Register, Release, Renew, Required, Restock, Unregister, Update,
+    Order, Place, Register, Release, Renew, Required, Restock, Settle, Unregister, Update,
 };
 use crate::state::{Budget, Kind, LeaseClocks, Scene};
 use crate::table::{OrderKey, Row, Stored, row};
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The models, in the order in which they build on each other.
-pub const MODELS: [&str; 4] = ["one-item", "transactions", "leases", "newest"];
+pub const MODELS: [&str; 5] = ["one-item", "transactions", "leases", "newest", "holds"];
 
 /// A scene of a model, or one without a rule.
 pub struct Named {
@@ -108,7 +108,7 @@ macro_rules! rules {
             let base: Scene = $base;
             let budget = Budget { $($field: $value,)* ..base.budget };
             // A rule may have two scenes.
-            let without = Some($name.strip_suffix("-in-transaction").unwrap_or($name));
+            let without = $name.strip_suffix("-in-transaction").or($name.strip_suffix("-of-take")).or(Some($name));
             let scene = Scene { budget, without, ..base };
             Removal { named: Named { model: $of, name: $name, scene }, rule: $rule, keeps: $keeps }
         }),*]
@@ -125,7 +125,7 @@ fn limits(losses: u8, copies: u8, throttles: u8, deadlines: u8) -> Budget {
 fn item(calls: &[Kind], stock: Option<i8>, (remembered, window): (u64, u64), attempts: u32, budget: Budget) -> Scene {
     Scene {
         calls: calls.iter().map(|kind| (0, *kind)).collect(),
-        rows: [stock.map(|stock| row(stock, 99, false)), None],
+        rows: vec![stock.map(|stock| row(stock, 99, false)), None],
         rules: TableRules { remembered, ..OWN },
         window,
         attempts,
@@ -141,10 +141,11 @@ fn item(calls: &[Kind], stock: Option<i8>, (remembered, window): (u64, u64), att
 #[must_use]
 pub fn beside(scene: Scene, is_open: bool) -> Scene {
     let rules = TableRules { rows_may_vanish: true, versions_may_repeat: is_open, ..scene.rules };
-    let rows = scene.rows.map(|stored| match stored {
+    let rows = scene.rows.into_iter().map(|stored| match stored {
         Some(Stored::Item(Row { stock, .. })) => Some(row(stock, 99, true)),
         stored => stored,
     });
+    let rows = rows.collect();
     Scene { rows, rules, ..scene }
 }
 
@@ -156,14 +157,14 @@ fn ending(scene: Scene) -> Scene {
 /// The scenes of all models. With `is_deep`, larger ones.
 #[must_use]
 pub fn scenes(is_deep: bool) -> Vec<Named> {
-    let of = [of_one_item, of_transactions, of_leases, of_newest];
+    let of = [of_one_item, of_transactions, of_leases, of_newest, of_holds];
     of.into_iter().flat_map(|scenes| scenes(is_deep)).collect()
 }
 
 /// The rules of all models.
 #[must_use]
 pub fn removals() -> Vec<Removal> {
-    let of = [rules_of_one_item, rules_of_transactions, rules_of_leases, rules_of_newest];
+    let of = [rules_of_one_item, rules_of_transactions, rules_of_leases, rules_of_newest, rules_of_holds];
     of.into_iter().flat_map(|rules| rules()).collect()
 }
 
@@ -280,7 +281,7 @@ const fn none(x: i8) -> Stock {
 
 #[must_use]
 pub fn two(calls: &[Kind], [x, y]: Stock, memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
-    let rows = [x.map(|stock| row(stock, 98, false)), y.map(|stock| row(stock, 99, false))];
+    let rows = vec![x.map(|stock| row(stock, 98, false)), y.map(|stock| row(stock, 99, false))];
     let base = item(calls, None, memory, attempts, budget);
     let rules = TableRules { rows_may_vanish: budget.removals > 0, ..base.rules };
     Scene { rows, rules, ..base }
@@ -371,7 +372,7 @@ fn lease(calls: &[(usize, Kind)], seconds: u8, apart: u64, budget: Budget) -> Sc
     let length = Duration::from_secs(2);
     Scene {
         calls: calls.to_vec(),
-        rows: [None, Some(row(0, 99, false))],
+        rows: vec![None, Some(row(0, 99, false))],
         life: Duration::from_mins(9),
         lease: LeaseClocks { length, skew: length, apart: Duration::from_secs(apart) },
         ..item(&[], None, (4, 4), 3, Budget { seconds, ..budget })
@@ -472,5 +473,43 @@ fn rules_of_newest() -> Vec<Removal> {
         "newest-tombstone" GREATEST "a delete leaves a tombstone" {} of(&[Register(OLD, 1), Unregister(OLD)]);
         "newest-margin" SUPERSEDED "a tombstone that TTL may remove soon proves nothing about a register" { hours: 1 }
             of(&[Unregister(OLD), Register(OLD, 1)]);
+    }
+}
+
+const X: usize = 0;
+const O: usize = 1;
+const P: usize = 2;
+const Y: usize = 3;
+const Z: usize = 4;
+const ONE: Kind = Place(O, &[(X, 1)]);
+const OTHER: Kind = Place(P, &[(X, 1)]);
+
+/// Products with this stock, and orders.
+fn held(calls: &[Kind], [x, y, z]: [i8; 3], memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
+    let product = |stock: i8, id: u64| (stock >= 0).then(|| row(stock, id, false));
+    let rows = vec![product(x, 97), None, None, product(y, 98), product(z, 99)];
+    Scene { rows, ..item(calls, None, memory, attempts, budget) }
+}
+
+fn of_holds(is_deep: bool) -> Vec<Named> {
+    if is_deep {
+        return scenes! { "holds":
+        };
+    }
+    scenes! { "holds":
+        "one-key" {} held(&[ONE, ONE], [1, -1, -1], (4, 2), 2, limits(1, 0, 0, 0));
+        "last-item" {} held(&[ONE, OTHER], [1, -1, -1], (4, 2), 2, limits(1, 0, 0, 0));
+    }
+}
+
+fn rules_of_holds() -> Vec<Removal> {
+    let one = |calls: &[_], stock| held(calls, [stock, -1, -1], (4, 2), 2, limits(1, 1, 0, 0));
+    rules! { "holds":
+        "burns-first" SUM "a hold whose order may still be placed is burned before it is given back" {} one(&[ONE, OTHER], 1);
+        "provisional" SOLD_OUT "beside holds of orders that are not placed, nothing is told as sold out" {} one(&[ONE, OTHER, Settle(X)], 1);
+        "owner-leaves" SUM "after a create with a lost answer, its owner gives nothing back" { deadlines: 1 } one(&[ONE], 1);
+        "demands-hold" SUM "a settlement demands the hold" {} one(&[ONE, OTHER], 1);
+        "one-create" SUM "a refused create ends its attempt" {} one(&[ONE, OTHER], 1);
+        "proved" SUM "a hold is removed only if its order is placed" {} one(&[ONE, OTHER], 2);
     }
 }
