@@ -15,8 +15,9 @@ use fencepost_test::Engine;
 use fencepost_test::seeds::{SEED, asked};
 use models::front::{self, LEASE_RETENTION, bits};
 use models::state::Said;
-use models::table::{Does, Instance, LeaseRow, OrderKey, Orders, Row, Stored, Write, version};
+use models::table::{Does, Instance, LeaseRow, OrderKey, Row, Stored, Write, version};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
 const TABLE: &str = "Things";
@@ -115,7 +116,8 @@ fn row_of(item: &Attributes) -> Stored {
         purge_at: number(item, "_purgeAt"),
         fence: number(item, "_fence"),
         line: Line::default(),
-        orders: Orders::default(),
+        holds: BTreeMap::new(),
+        placed_by: None,
     })
 }
 

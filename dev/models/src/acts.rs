@@ -1,7 +1,6 @@
 //! How a world begins, and what may happen next in it.
 
 use crate::front::FIRST;
-use crate::holds::Refusal;
 use crate::play::{Act, HOUR, WEEK};
 use crate::state::{Caller, Flight, History, Kind, Met, Request, Scene, Way, World};
 use crate::table::Stored;
@@ -29,13 +28,12 @@ impl Scene {
             is_excused: false,
             met: Met::default(),
             part_of,
-            uses: 0,
-            learned: Vec::new(),
-            refusal: Refusal::default(),
+            seen: None,
+            missing: Vec::new(),
         };
         let calls = self.calls.iter().map(|(process, kind)| caller(*process, *kind, None));
         let parts = self.calls.iter().enumerate().flat_map(|(whole, (process, kind))| {
-            (0..kind.lines().len()).map(move |_| caller(*process, Kind::Idle, Some(whole)))
+            kind.lines().into_iter().map(move |_| caller(*process, Kind::Idle, Some(whole)))
         });
         let world = |ahead: [Duration; 2], shows_all: bool| World {
             rows: self.rows.clone(),
@@ -67,13 +65,11 @@ impl Scene {
             let is_awaited = |flight: &&Flight| flight.caller == index && flight.way == Way::Awaited;
             let awaited = world.flights.iter().filter(is_awaited).count();
             acts.extend((left.hedges > 0 && awaited == 1 && !run.is_late).then_some(Act::Hedge(index)));
-            let is_whole = !caller.kind.lines().is_empty();
-            let may_drop = awaited > 0 && caller.part_of.is_none() || is_whole;
+            let may_drop = (awaited > 0 && caller.part_of.is_none()) || !caller.kind.lines().is_empty();
             acts.extend((left.drops > 0 && may_drop).then_some(Act::Drop(index)));
-            if run.progress.is_settling {
-                acts.push(Act::Settle(index, false));
-                acts.extend((left.deadlines > 0).then_some(Act::Settle(index, true)));
-            }
+            let may_settle = run.progress.settles();
+            acts.extend(may_settle.then_some(Act::Settle(index, false)));
+            acts.extend((may_settle && left.deadlines > 0).then_some(Act::Settle(index, true)));
         }
         // Of two ways of one length, the checker tells the one with the last steps here: late requests are easier to
         // follow than second copies.
@@ -117,7 +113,8 @@ impl Scene {
                         acts.push(Act::Turn(index, Outcome::NotApplied { throttled }, *is_late));
                     }
                 }
-                let is_change = world.callers[flight.caller].kind.is_change();
+                let kind = world.callers[flight.caller].kind;
+                let is_change = kind.is_change() || matches!(kind, Kind::Take(_) | Kind::Back(_));
                 if left.rejections > 0 && is_change && matches!(flight.request, Request::Attempt { .. }) {
                     acts.push(Act::Reject(index));
                 }
@@ -141,8 +138,8 @@ impl Scene {
             if let Stored::Item(item) = stored {
                 let (is_live, is_foreign) =
                     (item.purge_at.is_none() && item.stock < 9, item.at.incarnation.is_foreign());
-                let others = left.others.get(row).is_some_and(|left| *left > 0);
-                acts.extend((others && is_live && !is_foreign).then_some(Act::Other(row)));
+                let may_update = left.others.get(row).is_some_and(|left| *left > 0);
+                acts.extend((may_update && is_live && !is_foreign).then_some(Act::Other(row)));
                 acts.extend((left.overwrites > 0 && is_live).then_some(Act::Overwrite(row)));
             }
             let is_due = stored.purge_at().is_some_and(|purge_at| purge_at <= world.now.as_secs());

@@ -35,8 +35,8 @@ pub struct Sending {
 
 /// The rows that a call reads before its first decision.
 #[must_use]
-pub fn first_reads(kind: Kind) -> Vec<usize> {
-    let rows: &[usize] = match kind {
+pub fn first_reads(kind: Kind) -> &'static [usize] {
+    match kind {
         Kind::Adds { reads_first: true } | Kind::Checked => &[FIRST, SECOND],
         Kind::Adds { .. } | Kind::Cancel | Kind::Restock { reads_second: true } | Kind::Required | Kind::Fenced => {
             &[SECOND]
@@ -46,10 +46,7 @@ pub fn first_reads(kind: Kind) -> Vec<usize> {
         }
         // An order reads nothing. A taken key and a product that refuses show themselves.
         _ => &[],
-    };
-    let order = if let Kind::Place(order, _) = kind { Some(order) } else { None };
-    let products = kind.lines().into_iter().map(|(product, _)| product);
-    rows.iter().copied().chain(order).chain(products).collect()
+    }
 }
 
 /// The live item. `Err` if it is known that there is none.
@@ -75,7 +72,7 @@ impl Scene {
                 let purge_at = epoch_seconds(wall + RETENTION);
                 Some(vec![bare(FIRST, Does::Unregister(key, purge_at))])
             }
-            Kind::Place(..) | Kind::Take(_) | Kind::Back(_) | Kind::Clear(_) | Kind::Burn(_) => {
+            Kind::Place(..) | Kind::Take(_) | Kind::Back(_) | Kind::Burn(_) => {
                 self.write_of_order(world, caller, run).map(|write| vec![write])
             }
             Kind::Required | Kind::Fenced => self.writes_under_lease(world, caller, run),
@@ -104,7 +101,7 @@ impl Scene {
             steps: writes.iter().map(|write| self.step(kind, write)).collect(),
             lines_up_at,
             gives_way: kind == Kind::AddOrUpdate && !has_turned,
-            rereads: matches!(kind, Kind::Take(_) | Kind::Back(_) | Kind::Clear(_)),
+            rereads: matches!(kind, Kind::Take(_) | Kind::Back(_)),
             is_transaction: writes.len() > 1 || (kind.is_change() && self.rules.versions_may_repeat),
         };
         Next::Send(Sending { writes, plan, has_turned })

@@ -1,8 +1,8 @@
 //! The front of orders with holds: what a call takes, places, gives back and settles. In production, these are
 //! `Attempt::send` and `Holder`. Each edit of a product and each burn is a part of its call, with a machine of its own.
 
-use crate::front::{Next, at, bare, bits, live};
-use crate::state::{End, Kind, Known, Run, Scene, World};
+use crate::front::{FIRST, Next, at, bare, bits, live};
+use crate::state::{Caller, End, Kind, Known, Run, Scene, World};
 use crate::table::{Does, Hold, Row, Stored, Write, version};
 use fencepost_core::hold::{Deciding, Fate, Settlement, fate, settlement};
 use fencepost_core::{Base, WriteId};
@@ -12,47 +12,37 @@ use std::time::Duration;
 /// How far an order or a settlement has come.
 #[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Progress {
-    pub decisions: u32,
+    decisions: u32,
     /// What the attempt of the last decision has taken, or may have taken.
     pub taken: Vec<Hold>,
-    /// Whether it is not known what became of one of its takes.
+    /// Whether nothing proves what became of one of its takes.
     has_failed: bool,
-    /// The parts under way, and what follows them.
+    /// How many parts have begun so far, and how many are under way.
+    begun: u64,
     parts: usize,
+    /// What follows them.
     then: Then,
-    /// Whether holds are in its way, and it may look at their orders next.
-    pub is_settling: bool,
     /// The holds in its way that are not known to be placed.
     open: Vec<Hold>,
-    /// Whether it has looked at their orders before.
+    /// Whether it has looked at their orders.
     has_looked: bool,
-    /// The attempts that are known to be placed.
     placed: BTreeSet<WriteId>,
 }
 
-/// What follows the parts of a call.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 enum Then {
     #[default]
     Decide,
-    /// Place the order, if all is taken.
     Place,
     Settle,
-    End(bool),
+    Fail,
 }
 
-/// Whether there was a moment during the call at which a product had too little.
-#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Refusal {
-    is_true: bool,
-    /// How much was missing, if these holds of other orders are placed at last.
-    maybe: Vec<(i8, Vec<Hold>)>,
-}
-
-impl Refusal {
+impl Progress {
+    /// Whether holds are in its way, at whose orders it may look.
     #[must_use]
-    pub fn may_be_true(&self) -> bool {
-        self.is_true || !self.maybe.is_empty()
+    pub fn settles(&self) -> bool {
+        self.then == Then::Settle && self.parts == 0
     }
 }
 
@@ -66,27 +56,48 @@ impl Kind {
             _ => Vec::new(),
         }
     }
+
+    #[must_use]
+    pub fn order(self) -> Option<usize> {
+        if let Kind::Place(order, _) = self { Some(order) } else { None }
+    }
 }
 
-fn known(stored: Option<&Stored>) -> Known {
-    stored.map_or(Known::Absent, |stored| Known::There(stored.clone()))
+impl Row {
+    fn has(&self, hold: &Hold) -> bool {
+        self.holds.contains_key(&hold.attempt)
+    }
+
+    fn is_live(&self) -> bool {
+        self.purge_at.is_none()
+    }
 }
 
-fn item(world: &World, place: usize) -> Option<&Row> {
-    world.rows[place].as_ref().and_then(Stored::item)
+impl From<&Row> for Deciding {
+    fn from(row: &Row) -> Self {
+        Deciding { at: row.at, is_tombstone: !row.is_live(), placed_by: row.placed_by }
+    }
+}
+
+fn known(world: &World, place: usize) -> Known {
+    world.rows[place].clone().map_or(Known::Absent, Known::There)
+}
+
+fn item(rows: &[Option<Stored>], place: usize) -> Option<&Row> {
+    rows[place].as_ref().and_then(Stored::item)
 }
 
 fn product(run: &Run, place: usize) -> Option<&Row> {
     live(run, place).ok().flatten()
 }
 
-/// What becomes of the attempt that took a hold.
-fn fate_of(world: &World, hold: &Hold) -> Fate {
-    fate(hold.attempt, hold.base, item(world, hold.order).map(deciding))
+fn sum<'a>(holds: impl IntoIterator<Item = &'a Hold>) -> i8 {
+    holds.into_iter().map(|hold| hold.quantity).sum()
 }
 
-fn deciding(row: &Row) -> Deciding {
-    Deciding { at: row.at, is_tombstone: row.purge_at.is_some(), placed_by: row.orders.placed_by }
+/// What becomes of the attempt that took a hold.
+fn fate_in(world: &World, hold: &Hold) -> Fate {
+    fate(hold.attempt, hold.base, item(&world.rows, hold.order).map(Deciding::from))
 }
 
 impl Scene {
@@ -94,238 +105,209 @@ impl Scene {
     pub fn orders(&self, world: &mut World, caller: usize) {
         let kind = world.callers[caller].kind;
         let Some(run) = &mut world.callers[caller].run else { return };
-        if !run.progress.taken.is_empty() {
-            let order = run.progress.taken[0].order;
-            let goes_on = self.lacks("one-create") && matches!(live(run, order), Err(()));
+        if let Some(taken) = run.progress.taken.first() {
+            let goes_on = self.lacks("one-create") && live(run, taken.order).is_err();
             return if goes_on { self.places(world, caller) } else { self.gives_back(world, caller, Then::Decide) };
         }
         run.progress.decisions += 1;
         if run.is_late || run.progress.decisions > self.attempts {
             return Self::end(world, caller, End::NotApplied);
         }
-        let Kind::Place(order, lines) = kind else {
-            let holds = kind
-                .lines()
-                .iter()
-                .filter_map(|(place, _)| product(run, *place))
-                .any(|row| !row.orders.holds.is_empty());
-            return if holds { self.watches(world, caller, 1) } else { Self::end(world, caller, End::NotApplied) };
-        };
-        if matches!(live(run, order), Ok(Some(_))) {
-            return Self::end(world, caller, End::Replayed);
-        }
+        let lines = kind.lines();
         let stock = |place: usize| product(run, place).map_or(0, |row| row.stock);
-        let most = |place: usize| {
-            let held = product(run, place).map(|row| row.orders.holds.values().map(|hold| hold.quantity).sum::<i8>());
-            stock(place) + held.unwrap_or_default()
-        };
+        let held = |place: usize| product(run, place).map_or(0, |row| sum(row.holds.values()));
         let is_short = lines.iter().position(|(place, quantity)| stock(*place) < *quantity);
-        let is_final = lines.iter().any(|(place, quantity)| most(*place) < *quantity);
-        match is_short {
-            Some(_) if is_final || self.lacks("provisional") => self.refuses(world, caller),
-            Some(line) => self.watches(world, caller, line + 1),
-            None => self.takes(world, caller, order, lines),
+        let is_final = lines.iter().any(|(place, quantity)| stock(*place) + held(*place) < *quantity);
+        match (kind.order(), is_short) {
+            (None, _) if held(lines[0].0) == 0 => Self::end(world, caller, End::NotApplied),
+            (None, _) => self.watches(world, caller, 1),
+            (Some(order), _) if matches!(live(run, order), Ok(Some(_))) => Self::end(world, caller, End::Replayed),
+            (_, Some(_)) if is_final || self.lacks("provisional") => self.refuses(world, caller),
+            (_, Some(line)) => self.watches(world, caller, line + 1),
+            (Some(order), None) => self.takes(world, caller, order),
         }
     }
 
-    /// Takes from all products at once, under a new id.
-    fn takes(&self, world: &mut World, caller: usize, order: usize, lines: &[(usize, i8)]) {
+    /// Takes from all products at once, under the id of a new attempt.
+    fn takes(&self, world: &mut World, caller: usize, order: usize) {
+        let lines = world.callers[caller].kind.lines();
         let Some(run) = &mut world.callers[caller].run else { return };
         let decisions = if self.lacks("new-attempt") { 1 } else { run.progress.decisions };
         let attempt = bits(1000 * (caller as u64 + 1) + 900 + u64::from(decisions));
-        let base = run.stored(order).and_then(Stored::item).map(|row| row.at);
-        let hold =
-            |(product, quantity): &(usize, i8)| Hold { attempt, product: *product, quantity: *quantity, order, base };
-        run.progress.taken = lines.iter().map(hold).collect();
-        run.progress.has_failed = false;
+        let base = run.known[order].item().map(|row| row.at);
+        let holds = lines.into_iter().map(|(product, quantity)| Hold { attempt, product, quantity, order, base });
+        (run.progress.taken, run.progress.has_failed) = (holds.collect(), false);
         let takes = run.progress.taken.iter().map(|hold| Kind::Take(*hold)).collect();
         self.begin_parts(world, caller, takes, Then::Place);
     }
 
     /// Sends the create of the order.
     fn places(&self, world: &mut World, caller: usize) {
-        match self.decide(world, caller) {
-            Next::Send(sending) => self.sends(world, caller, sending),
-            Next::Answer(end) => Self::end(world, caller, end),
+        if let Next::Send(sending) = self.decide(world, caller) {
+            self.sends(world, caller, sending);
         }
     }
 
     fn gives_back(&self, world: &mut World, caller: usize, then: Then) {
         let Some(run) = &world.callers[caller].run else { return };
         let backs: Vec<_> = run.progress.taken.iter().map(|hold| Kind::Back(*hold)).collect();
-        if backs.is_empty() { self.go_on(world, caller, then) } else { self.begin_parts(world, caller, backs, then) }
+        if backs.is_empty() { self.orders(world, caller) } else { self.begin_parts(world, caller, backs, then) }
     }
 
-    /// A call ends, because its create failed. If it may still be applied, all is left to others.
+    /// The create of an order has failed. If it may still be applied, all that was taken is left to others.
     pub fn order_failed(&self, world: &mut World, caller: usize, is_unknown: bool) {
+        let Some(run) = &mut world.callers[caller].run else { return };
+        run.is_late &= !self.lacks("owner-leaves");
         if is_unknown && !self.lacks("owner-leaves") {
             return Self::end(world, caller, End::Unknown);
         }
-        if let Some(run) = &mut world.callers[caller].run {
-            run.is_late &= !self.lacks("owner-leaves");
-        }
-        self.gives_back(world, caller, Then::End(is_unknown));
+        self.gives_back(world, caller, Then::Fail);
     }
 
-    /// Begins parts of a call, each in a place of its own.
+    /// Begins parts of a call, each in its place among the callers.
     fn begin_parts(&self, world: &mut World, caller: usize, kinds: Vec<Kind>, then: Then) {
         let Some(run) = &mut world.callers[caller].run else { return };
         (run.progress.parts, run.progress.then) = (kinds.len(), then);
         let first = self.calls[..caller].iter().map(|(_, kind)| kind.lines().len()).sum::<usize>() + self.calls.len();
         for (part, kind) in (first..).zip(kinds) {
             let mut rows = vec![Known::Nothing; world.rows.len()];
-            let Some(run) = &world.callers[caller].run else { return };
+            let Some(run) = &mut world.callers[caller].run else { return };
+            run.progress.begun += 1;
+            let first = 1000 * (caller as u64 + 1) + 100 + 20 * run.progress.begun;
             match kind {
-                Kind::Take(hold) | Kind::Clear(hold) => rows[hold.product].clone_from(&run.known[hold.product]),
-                Kind::Back(hold) => rows[hold.product] = known(world.rows[hold.product].as_ref()),
-                Kind::Burn(hold) => rows[hold.order] = known(world.rows[hold.order].as_ref()),
+                Kind::Take(hold) => rows[hold.product].clone_from(&run.known[hold.product]),
+                // Whoever gives back looks at the product first.
+                Kind::Back(hold) => rows[hold.product] = known(world, hold.product),
+                Kind::Burn(hold) => rows[hold.order] = known(world, hold.order),
                 _ => {}
             }
-            let began = world.callers[caller].began;
-            let one = &mut world.callers[part];
-            (one.kind, one.began, one.uses) = (kind, began, one.uses + 1);
-            let first = 1000 * (part as u64 + 1) + 20 * u64::from(one.uses);
-            let run = self.run(world, part, first, rows);
-            world.callers[part].run = Some(run);
+            (world.callers[part].kind, world.callers[part].began) = (kind, world.callers[caller].began);
+            world.callers[part].run = Some(self.run(world, part, first, rows));
             self.decided(world, part);
             self.follow(world, part);
         }
     }
 
-    /// A part of a call has ended. What follows depends on all that began with it.
+    /// A part of a call has ended, and has seen this row of its product. What follows depends on all that began with it.
     pub fn part_ended(&self, world: &mut World, part: usize) {
-        let one = &mut world.callers[part];
-        let Some(caller) = one.part_of else { return };
-        let Some(end) = one.end.take() else { return };
-        let (kind, learned) = (std::mem::replace(&mut one.kind, Kind::Idle), std::mem::take(&mut one.learned));
-        (one.met, one.applied_then) = Default::default();
-        one.open.clear();
+        let Caller { part_of: Some(caller), end, kind, met, seen, .. } = &mut world.callers[part] else { return };
+        let (caller, Some(end)) = (*caller, end.take()) else { return };
+        let (kind, seen) = (std::mem::replace(kind, Kind::Idle), seen.take());
+        *met = Default::default();
         let lines = world.callers[caller].kind.lines().len();
         let Some(run) = &mut world.callers[caller].run else { return };
         let progress = &mut run.progress;
-        match (kind, &end) {
+        let mut is_settled = false;
+        match (kind, end) {
             (Kind::Take(_), End::Applied(_)) => {}
             (Kind::Take(_), End::Unknown) => progress.has_failed = true,
-            _ => {
-                if let Kind::Take(hold) = kind {
-                    progress.taken.retain(|taken| *taken != hold);
-                }
-                learned.into_iter().for_each(|(row, stored)| run.known[row] = known(stored.as_ref()));
+            (Kind::Take(hold) | Kind::Back(hold), _) => {
+                progress.taken.retain(|taken| *taken != hold || kind == Kind::Back(hold));
+                is_settled = !seen.as_ref().and_then(Stored::item).is_some_and(|row| row.has(&hold));
+                run.known[hold.product] = seen.map_or(Known::Absent, Known::There);
             }
+            _ => {}
         }
         progress.parts -= 1;
-        if progress.parts > 0 {
-            return;
-        }
-        let has_all = progress.taken.len() == lines;
+        let has_all = progress.taken.len() == lines || self.lacks("takes-all");
         let has_failed = progress.has_failed && !self.lacks("unproved-is-no-take");
-        let then = progress.then;
-        let is_back = |hold: Hold| product(run, hold.product).is_none_or(|row| !has_hold(row, &hold));
-        let is_settled = matches!(kind, Kind::Back(hold) if is_back(hold));
-        match then {
-            Then::Place if has_failed => self.gives_back(world, caller, Then::End(false)),
+        match progress.then {
+            _ if progress.parts > 0 => {}
+            Then::Place if has_failed => self.gives_back(world, caller, Then::Fail),
             Then::Place if !has_all => self.gives_back(world, caller, Then::Decide),
-            Then::Settle if is_settled => self.go_on(world, caller, Then::Decide),
-            then => self.go_on(world, caller, then),
+            Then::Place => self.places(world, caller),
+            Then::Settle if !is_settled => {}
+            Then::Fail => Self::end(world, caller, End::NotApplied),
+            Then::Settle | Then::Decide => {
+                progress.taken.clear();
+                self.orders(world, caller);
+            }
         }
         self.follow(world, caller);
     }
 
-    fn go_on(&self, world: &mut World, caller: usize, then: Then) {
-        let Some(run) = &mut world.callers[caller].run else { return };
-        match then {
-            Then::Place => self.places(world, caller),
-            Then::Settle => run.progress.is_settling = true,
-            Then::End(is_unknown) => {
-                Self::end(world, caller, if is_unknown { End::Unknown } else { End::NotApplied });
-            }
-            Then::Decide => {
-                run.progress.taken.clear();
-                self.orders(world, caller);
-            }
-        }
-    }
-
-    /// The holds of the first products are in the way of a decision. Whoever needs what they hold looks at their orders.
+    /// The holds of these first products are in the way. Next, the call looks at their orders.
     fn watches(&self, world: &mut World, caller: usize, products: usize) {
-        let lines = world.callers[caller].kind.lines();
-        let own = if let Kind::Place(order, _) = world.callers[caller].kind { Some(order) } else { None };
+        let kind = world.callers[caller].kind;
         let Some(run) = &mut world.callers[caller].run else { return };
-        let rows = lines.iter().take(products).filter_map(|(place, _)| product(run, *place));
-        let holds = rows.flat_map(|row| row.orders.holds.values().copied());
-        let is_open = |hold: &Hold| {
-            let is_own = own == Some(hold.order) && self.lacks("own-holds-too");
+        let rows = kind.lines().into_iter().take(products).filter_map(|(place, _)| product(run, place));
+        let is_open = |hold: &&Hold| {
+            let is_own = kind.order() == Some(hold.order) && self.lacks("own-holds-too");
             !run.progress.placed.contains(&hold.attempt) && !is_own
         };
-        run.progress.open = holds.filter(is_open).collect();
-        (run.progress.is_settling, run.progress.has_looked) = (true, false);
+        let open = rows.flat_map(|row| row.holds.values().filter(is_open).copied()).collect();
+        (run.progress.open, run.progress.has_looked, run.progress.then) = (open, false, Then::Settle);
     }
 
     /// Looks at the orders of the holds in the way, and does the first thing that is to do. Time is for progress only, so any
     /// hold may have been watched for long enough.
     pub fn settles(&self, world: &mut World, caller: usize) {
-        let own = if let Kind::Place(order, _) = world.callers[caller].kind { Some(order) } else { None };
+        let kind = world.callers[caller].kind;
         let Some(mut run) = world.callers[caller].run.take() else { return };
-        let (mut has_changed, mut part, mut left) = (run.is_late, None, Vec::new());
-        let Progress { open, placed, has_looked, is_settling, .. } = &mut run.progress;
-        let looked_before = std::mem::replace(has_looked, true);
-        *is_settling = false;
-        for hold in std::mem::take(open) {
-            let is_gone = looked_before && item(world, hold.product).is_none_or(|row| !has_hold(row, &hold));
+        let (mut has_changed, mut part) = (run.is_late, None);
+        let looks_again = std::mem::replace(&mut run.progress.has_looked, true);
+        for hold in std::mem::take(&mut run.progress.open) {
+            let is_gone = looks_again && !item(&world.rows, hold.product).is_some_and(|row| row.has(&hold));
             match settlement(self.fate(world, &hold), Duration::ZERO, Duration::ZERO) {
                 Settlement::Remove => {
-                    placed.insert(hold.attempt);
-                    let order = known(world.rows[hold.order].as_ref());
-                    if own == Some(hold.order) && run.known[hold.order] != order {
-                        (run.known[hold.order], has_changed) = (order, true);
-                    }
+                    let order = known(world, hold.order);
+                    has_changed |= kind.order() == Some(hold.order) && run.known[hold.order] != order;
+                    run.known[hold.order] = order;
+                    run.progress.placed.insert(hold.attempt);
                     continue;
                 }
-                _ if is_gone => has_changed = true,
+                _ if is_gone => {
+                    has_changed |= !self.lacks("gone-came-back");
+                    continue;
+                }
                 Settlement::Burn if !self.lacks("burns-first") => part = part.or(Some(Kind::Burn(hold))),
                 Settlement::GiveBack | Settlement::Burn => part = part.or(Some(Kind::Back(hold))),
                 Settlement::Wait | Settlement::Leave => {}
             }
-            left.push(hold);
+            run.progress.open.push(hold);
         }
-        // After a pause, it looks at the products again.
-        for (place, _) in world.callers[caller].kind.lines() {
-            let now = known(world.rows[place].as_ref());
-            let stock = |known: &Known| known.item().map_or(0, |row| row.stock);
-            let has_more = left.is_empty() && stock(&now) > stock(&run.known[place]);
-            if looked_before && (has_changed || has_more) {
-                (run.known[place], has_changed) = (now, true);
+        let is_open = !run.progress.open.is_empty();
+        for (place, _) in kind.lines().into_iter().filter(|_| looks_again) {
+            let (now, stock) = (known(world, place), |known: &Known| known.item().map_or(0, |row| row.stock));
+            has_changed |= !is_open && stock(&now) > stock(&run.known[place]);
+            if has_changed {
+                run.known[place] = now;
             }
         }
-        let is_open = !left.is_empty();
-        run.progress.open = left;
-        let placed = kind_clears(&run, world.callers[caller].kind);
         world.callers[caller].run = Some(run);
-        match (part, placed) {
+        match part {
             _ if has_changed => self.orders(world, caller),
-            (Some(part), _) => self.begin_parts(world, caller, vec![part], Then::Settle),
-            _ if is_open => {}
-            (None, Some(hold)) => self.begin_parts(world, caller, vec![Kind::Clear(hold)], Then::Decide),
-            (None, None) => self.refuses(world, caller),
+            Some(part) => self.begin_parts(world, caller, vec![part], Then::Settle),
+            None if !is_open => self.refuses(world, caller),
+            None => {}
         }
         self.follow(world, caller);
     }
 
-    /// Tells that a product has too little, unless the order is there.
+    /// Tells that a product has too little, unless the order is there. What others hold for the same order is no reason.
     fn refuses(&self, world: &mut World, caller: usize) {
-        let Kind::Place(order, _) = world.callers[caller].kind else { return };
-        let is_there = item(world, order).is_some_and(|row| row.purge_at.is_none());
-        self.note_moment(world, caller);
-        Self::end(world, caller, if is_there { End::Replayed } else { End::SoldOut });
+        let kind = world.callers[caller].kind;
+        let (Some(order), Some(run)) = (kind.order(), &world.callers[caller].run) else {
+            return Self::end(world, caller, End::NotApplied);
+        };
+        let missing = |(place, quantity): (usize, i8)| {
+            let Some(row) = product(run, place) else { return (quantity, Vec::new()) };
+            let (same, others): (Vec<Hold>, Vec<_>) = row.holds.values().partition(|hold| hold.order == order);
+            (quantity - row.stock - sum(&same), others)
+        };
+        let is_there = item(&world.rows, order).is_some_and(Row::is_live);
+        world.callers[caller].missing = kind.lines().into_iter().filter(|_| !is_there).map(missing).collect();
+        let is_told = is_there && !self.lacks("reads-order");
+        Self::end(world, caller, if is_told { End::Replayed } else { End::SoldOut });
     }
 
     /// What becomes of a hold, as far as a call can see.
     fn fate(&self, world: &World, hold: &Hold) -> Fate {
         let base = hold.base.filter(|_| !self.lacks("hold-names-base"));
-        let mut seen = item(world, hold.order).map(deciding);
-        if let (Some(seen), Some(base)) = (&mut seen, base)
-            && self.lacks("names-attempt")
+        let mut seen = item(&world.rows, hold.order).map(Deciding::from);
+        if let (Some(seen), Some(base), true) = (&mut seen, base, self.lacks("names-attempt"))
             && seen.at.incarnation == base.incarnation
+            && !seen.is_tombstone
         {
             seen.placed_by = Some(hold.attempt);
         }
@@ -334,37 +316,33 @@ impl Scene {
 
     /// The one write of an order or of a part. `None` if there is nothing to write, or if the row refuses it.
     pub fn write_of_order(&self, world: &World, caller: usize, run: &Run) -> Option<Write> {
-        let of = |place: usize, does: Does| {
-            let row = product(run, place)?;
-            Some(self.stamped(run, place, at(row.at, self.window), Some(row), does))
+        let of = |hold: Hold, row: &Row, does: Does| {
+            Some(self.stamped(run, hold.product, at(row.at, self.window), Some(row), does))
         };
         match world.callers[caller].kind {
             Kind::Place(order, _) => {
-                let does = Does::Place(run.progress.taken.first()?.attempt);
-                let tombstone = run.known[order].item();
-                let on = tombstone.map_or(Base::NoRow(version(1)), |row| at(row.at, 1));
-                Some(self.stamped(run, order, on, tombstone, does))
+                let (seen, does) = (run.known[order].item(), Does::Place(run.progress.taken.first()?.attempt));
+                let on = seen.map_or(Base::NoRow(version(1)), |row| at(row.at, 1));
+                Some(self.stamped(run, order, on, seen, does))
             }
             Kind::Take(hold) => {
                 let row = product(run, hold.product).filter(|row| row.stock >= hold.quantity)?;
                 let is_placed = |fate| fate == Fate::Committed || (fate == Fate::Undecided && self.lacks("proved"));
-                let holds = row.orders.holds.values();
-                let clear = holds.filter(|hold| is_placed(fate_of(world, hold))).map(|hold| hold.attempt).collect();
-                of(hold.product, Does::Take(hold, clear))
+                let placed = row.holds.values().filter(|hold| is_placed(self.fate(world, hold)));
+                of(hold, row, Does::Take(hold, placed.map(|hold| hold.attempt).collect()))
             }
-            Kind::Back(hold) | Kind::Clear(hold) if !has_hold(product(run, hold.product)?, &hold) => None,
-            Kind::Back(hold) => of(hold.product, Does::GiveBack(hold)),
-            Kind::Clear(hold) => of(hold.product, Does::Clear(hold)),
-            Kind::Burn(hold) if !run.has_sent => match &run.known[hold.order] {
-                Known::There(Stored::Item(row)) if row.purge_at.is_some() => {
-                    Some(Write { on: Some(at(row.at, 1)), ..bare(hold.order, Does::Raise) })
-                }
-                Known::Absent => {
+            Kind::Back(hold) => {
+                let row = product(run, hold.product).filter(|row| row.has(&hold))?;
+                of(hold, row, Does::GiveBack(hold))
+            }
+            // A burn on a tombstone raises its version, and leaves no id.
+            Kind::Burn(hold) if !run.has_sent => match run.known[hold.order].item() {
+                Some(row) if row.is_live() => None,
+                Some(row) => Some(Write { on: Some(at(row.at, 1)), ..bare(hold.order, Does::Burn) }),
+                None => {
                     let (on, id) = (Some(Base::NoRow(version(1))), Some(run.change.attempts().id));
-                    let does = Does::Bury { purge_at: self.order_kept_until(world) };
-                    Some(Write { on, id, ..bare(hold.order, does) })
+                    Some(Write { on, id, ..bare(hold.order, Does::Bury { purge_at: self.order_kept_until(world) }) })
                 }
-                _ => None,
             },
             _ => None,
         }
@@ -375,100 +353,36 @@ impl Scene {
         if self.lacks("keeps-tombstones") { world.now.as_secs() } else { u64::MAX }
     }
 
-    /// Notes for each order whether it could be told as sold out.
-    pub fn note_moments(&self, world: &mut World) {
-        for caller in 0..self.calls.len() {
-            let maybe = std::mem::take(&mut world.callers[caller].refusal.maybe);
-            for (missing, holds) in maybe {
-                Self::note_missing(world, caller, missing, holds);
-            }
-            let one = &world.callers[caller];
-            if one.run.is_some() {
-                self.note_moment(world, caller);
-            } else if one.end != Some(End::SoldOut) {
-                world.callers[caller].refusal = Refusal::default();
-            }
-        }
-    }
-
-    /// Notes whether a product has too little for this order now. What its own attempts hold, or those of another call with the
-    /// same key, is no reason.
-    fn note_moment(&self, world: &mut World, caller: usize) {
-        let Kind::Place(order, lines) = world.callers[caller].kind else { return };
-        if item(world, order).is_some_and(|row| row.purge_at.is_none()) {
-            return;
-        }
-        for &(place, quantity) in lines {
-            let Some(row) = item(world, place) else { continue };
-            let (same, others): (Vec<Hold>, Vec<Hold>) =
-                row.orders.holds.values().partition(|hold| hold.order == order);
-            let same = same.iter().map(|hold| hold.quantity).sum::<i8>();
-            Self::note_missing(world, caller, quantity - row.stock - same, others);
-        }
-    }
-
-    /// Notes that so much is missing, if all of these holds are placed at last.
-    fn note_missing(world: &mut World, caller: usize, mut missing: i8, holds: Vec<Hold>) {
-        let mut open = Vec::new();
-        for hold in holds {
-            match fate_of(world, &hold) {
-                Fate::Committed => {}
-                Fate::Dead => missing -= hold.quantity,
-                _ => open.push(hold),
-            }
-        }
-        let refusal = &mut world.callers[caller].refusal;
-        if missing > 0 && open.is_empty() {
-            (refusal.is_true, refusal.maybe) = (true, Vec::new());
-        } else if missing > 0 && !refusal.is_true {
-            refusal.maybe.push((missing, open));
-            refusal
-                .maybe
-                .sort_by_key(|(missing, holds)| (*missing, holds.iter().map(|hold| hold.attempt).collect::<Vec<_>>()));
-            refusal.maybe.dedup();
-        }
-    }
-
-    /// Whether the sum of stock, holds and orders is exact for each product.
+    /// Whether stock, holds that are not placed and orders have the same sum as at the beginning, for each product.
     #[must_use]
     pub fn has_exact_sums(&self, world: &World) -> bool {
-        let places = self.calls.iter().filter_map(|(_, kind)| match kind {
-            Kind::Place(order, lines) => Some((*order, *lines)),
-            _ => None,
-        });
-        let orders: BTreeSet<_> = places.collect();
-        let restocks = |caller: &crate::state::Caller| match caller.kind {
-            Kind::Update => caller.applied.len(),
-            _ => 0,
+        let orders: BTreeSet<_> =
+            self.calls.iter().filter_map(|(_, kind)| Some((kind.order()?, kind.lines()))).collect();
+        let is_placed = |order: usize| item(&world.rows, order).is_some_and(|row| row.is_live() && row.stock > 0);
+        let placed: Vec<_> =
+            orders.iter().filter(|(order, _)| is_placed(*order)).flat_map(|(_, lines)| lines).collect();
+        let updates = world.callers.iter().filter(|caller| caller.kind == Kind::Update && !caller.applied.is_empty());
+        let restocked = updates.count() + usize::from(self.budget.others[FIRST] - world.left.others[FIRST]);
+        let is_exact = |place: usize| {
+            let first = item(&self.rows, place).filter(|row| row.is_live());
+            let Some((first, row)) = first.zip(item(&world.rows, place)) else { return true };
+            if !row.is_live() {
+                return row.holds.is_empty();
+            }
+            let held = sum(row.holds.values().filter(|hold| fate_in(world, hold) != Fate::Committed));
+            let ordered: i8 = placed.iter().filter(|(of, _)| *of == place).map(|(_, quantity)| quantity).sum();
+            let restocked = if place == FIRST { restocked } else { 0 };
+            usize::try_from(row.stock + held + ordered - first.stock) == Ok(restocked)
         };
-        let restocked = world.callers.iter().map(restocks).sum::<usize>();
-        let products: BTreeSet<_> =
-            orders.iter().flat_map(|(_, lines)| lines.iter().map(|(place, _)| *place)).collect();
-        products.into_iter().all(|place| {
-            let (Some(first), Some(row)) = (self.rows[place].as_ref().and_then(Stored::item), item(world, place))
-            else {
-                return true;
-            };
-            let is_placed = |hold: &&Hold| fate_of(world, hold) != Fate::Committed;
-            let held: i8 = row.orders.holds.values().filter(is_placed).map(|hold| hold.quantity).sum();
-            let is_live = |order: usize| item(world, order).is_some_and(|row| row.purge_at.is_none() && row.stock > 0);
-            let lines = orders.iter().filter(|(order, _)| is_live(*order)).flat_map(|(_, lines)| lines.iter());
-            let ordered: i8 = lines.filter(|(product, _)| *product == place).map(|(_, quantity)| *quantity).sum();
-            let others =
-                self.budget.others.get(place).zip(world.left.others.get(place)).map_or(0, |(all, left)| all - left);
-            let restocked = if place == 0 { restocked } else { 0 } + usize::from(others);
-            let sum = usize::try_from(row.stock + held + ordered);
-            row.purge_at.is_some() || sum == usize::try_from(first.stock).map(|stock| stock + restocked)
-        })
+        orders.is_empty() || (0..world.rows.len()).all(is_exact)
     }
 }
 
-fn has_hold(row: &Row, hold: &Hold) -> bool {
-    row.orders.holds.contains_key(&hold.attempt)
-}
-
-/// A hold that a settlement removes, because its order is placed.
-fn kind_clears(run: &Run, kind: Kind) -> Option<Hold> {
-    let Kind::Settle(place) = kind else { return None };
-    product(run, place)?.orders.holds.values().next().copied()
+impl World {
+    /// Whether a part of what was missing for this order belongs to others that are placed, or may still be.
+    #[must_use]
+    pub fn is_sold_out(&self, caller: &Caller) -> bool {
+        let back = |holds: &[Hold]| sum(holds.iter().filter(|hold| fate_in(self, hold) == Fate::Dead));
+        caller.missing.iter().any(|(missing, holds)| *missing > back(holds))
+    }
 }

@@ -57,7 +57,9 @@ impl Scene {
         let number = caller as u64 + 1;
         let first = self.seed.map_or(number * 1000, |seed| scramble(seed.wrapping_mul(8) + number) >> 5);
         let mut run = self.run(world, caller, first, vec![Known::Nothing; world.rows.len()]);
-        let reads = first_reads(world.callers[caller].kind);
+        let kind = world.callers[caller].kind;
+        let products = kind.lines().into_iter().map(|(product, _)| product);
+        let reads = first_reads(kind).iter().copied().chain(kind.order()).chain(products).collect();
         run.change.read(reads, self.now(world, caller));
         world.callers[caller].run = Some(run);
         self.follow(world, caller);
@@ -211,9 +213,8 @@ impl Scene {
         };
         let Base::Row { version, window, incarnation } = sent.on else {
             let (id, from) = tombstone?;
-            let is_of_order = run.writes.iter().any(|write| matches!(write.does, Does::Place(_)));
-            let purge_at = epoch_seconds(from + Duration::from_hours(1));
-            let purge_at = if is_of_order { u64::MAX } else { purge_at };
+            let is_order = run.writes.iter().any(|write| matches!(write.does, Does::Place(_)));
+            let purge_at = if is_order { u64::MAX } else { epoch_seconds(from + Duration::from_hours(1)) };
             return write(sent.on, id, Does::Bury { purge_at }, None);
         };
         let refused_by = run.refusal.iter().find(|(of, _)| *of == row).and_then(|(_, stored)| stored.as_ref());
@@ -381,6 +382,7 @@ impl Scene {
 
     /// Gives the call the rows that refused its attempt, as the driver does.
     fn learn_refusal(world: &mut World, caller: usize, burned: Option<usize>) {
+        let has_no_contest = world.callers[caller].part_of.is_some() || world.callers[caller].kind.order().is_some();
         let Some(run) = &mut world.callers[caller].run else { return };
         let mut is_race_lost = false;
         for (row, stored) in run.refusal.clone() {
@@ -399,13 +401,7 @@ impl Scene {
             run.known[row] = stored.map_or(Known::Absent, Known::There);
         }
         // An edit pauses by itself, and takes no part in the contest of the others.
-        let is_edit = matches!(
-            &*run.writes,
-            [Write {
-                does: Does::Add { .. } | Does::Take(..) | Does::GiveBack(_) | Does::Clear(_) | Does::Place(_),
-                ..
-            }]
-        );
+        let is_edit = matches!(&*run.writes, [Write { does: Does::Add { .. }, .. }]) || has_no_contest;
         if is_race_lost && !is_edit {
             run.change.lost_race();
         }
@@ -440,13 +436,10 @@ impl Scene {
     pub fn end(world: &mut World, caller: usize, end: End) {
         let one = &mut world.callers[caller];
         let Some(Run { change, answers, known, shown, refusal, .. }) = one.run.take() else { return };
-        if let (Some(_), Kind::Take(hold) | Kind::Back(hold) | Kind::Clear(hold)) = (one.part_of, one.kind) {
-            let last = if matches!(end, End::Applied(_)) { shown.into_iter().chain(refusal).next() } else { None };
-            let known = match known.into_iter().nth(hold.product) {
-                Some(Known::There(stored)) => Some(stored),
-                _ => None,
-            };
-            one.learned = vec![last.unwrap_or((hold.product, known))];
+        if let Kind::Take(hold) | Kind::Back(hold) = one.kind {
+            let shown = shown.into_iter().chain(refusal).filter(|_| matches!(end, End::Applied(_)));
+            let known = if let Known::There(stored) = &known[hold.product] { Some(stored.clone()) } else { None };
+            one.seen = shown.map(|(_, stored)| stored).next().unwrap_or(known);
         }
         let open = answers.iter().map(|(id, _)| *id).filter(|id| change.attempts().is_open(*id));
         one.open = open.collect();
@@ -475,7 +468,6 @@ impl Scene {
             }
             _ => self.other_act(world, act),
         }
-        self.note_moments(world);
         self.tidy(world);
     }
 

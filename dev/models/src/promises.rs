@@ -21,17 +21,16 @@ pub const REQUIRED: &str = "a required write is never applied after the next acq
 /// No late copy of an acquire takes the lease again after its release.
 pub const AGAIN: &str = "what was acquired and released is not acquired again by a late copy";
 pub const FENCED: &str = "the tokens that the item sees never fall";
-/// Stock, holds that are not placed and orders have one sum for each product.
 pub const SUM: &str = "the sum of stock, holds and orders is exact";
 pub const SOLD_OUT: &str = "told sold out: what is gone belongs to other orders that are placed";
-pub const SURVIVES: &str = "no hold survives its product";
 pub const DECIDED: &str = "a decision is applied to the state that it was made on";
 
 /// A condition on a world.
 pub type Holds = fn(&Scene, &World) -> bool;
 
 /// The promises. They hold in each state.
-pub const PROMISES: [(&str, Holds); 17] = [
+pub const PROMISES: [(&str, Holds); 16] = [
+    (SUM, Scene::has_exact_sums),
     (ONCE, |_, world| changes(world).all(|caller| caller.applied.len() <= 1)),
     (APPLIED, |_, world| {
         changes(world).all(|caller| !matches!(caller.end, Some(End::Applied(_))) || caller.applied.len() == 1)
@@ -62,13 +61,8 @@ pub const PROMISES: [(&str, Holds); 17] = [
     (AGAIN, |_, world| world.history.broken != Some(AGAIN)),
     (FENCED, |_, world| world.history.broken != Some(FENCED)),
     (DECIDED, |_, world| world.history.broken != Some(DECIDED)),
-    (SUM, Scene::has_exact_sums),
     (SOLD_OUT, |_, world| {
-        world.callers.iter().all(|caller| caller.end != Some(End::SoldOut) || caller.refusal.may_be_true())
-    }),
-    (SURVIVES, |_, world| {
-        let mut rows = world.rows.iter().flatten().filter_map(Stored::item);
-        rows.all(|row| row.purge_at.is_none() || row.orders.holds.is_empty())
+        world.callers.iter().all(|caller| caller.end != Some(End::SoldOut) || world.is_sold_out(caller))
     }),
     (GREATEST, |_, world| {
         let is_of_instances = world.callers.iter().any(|caller| matches!(caller.kind, Kind::Register(..)));
@@ -113,9 +107,9 @@ pub const EXAMPLES: [(&str, &[&str], Holds); 16] = [
     }),
     ("sold out", &["holds"], |_, world| ends(world, &End::SoldOut)),
     ("an order that is there already", &["holds"], |_, world| ends(world, &End::Replayed)),
-    ("an order that is placed on the tombstone of a burn", &["holds"], |_, world| {
+    ("an order on the tombstone of a burn", &["holds"], |_, world| {
         let mut rows = world.rows.iter().flatten().filter_map(Stored::item);
-        rows.any(|row| row.at.version.get() > 1 && row.orders.placed_by.is_some())
+        rows.any(|row| row.at.version.get() > 1 && row.placed_by.is_some())
     }),
     ("same", &["newest"], |_, world| ends(world, &End::Instance(Said::Same))),
     ("differs", &["newest"], |_, world| ends(world, &End::Instance(Said::Differs))),

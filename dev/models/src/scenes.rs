@@ -2,7 +2,7 @@
 
 use crate::promises::{
     AGAIN, APPLIED, COMMITTED, DECIDED, EXAMPLES, FENCED, GREATEST, HOLDERS, NOT_APPLIED, ONCE, REQUIRED, SOLD_OUT,
-    SUM, SUPERSEDED, SURVIVES, TOKENS,
+    SUM, SUPERSEDED, TOKENS,
 };
 use crate::state::Kind::{
     Acquire, Add, AddAhead, AddInBand, AddOrUpdate, Adds, Cancel, Checked, Create, Delete, DeleteAtVersion, Fenced,
@@ -108,7 +108,7 @@ macro_rules! rules {
             let base: Scene = $base;
             let budget = Budget { $($field: $value,)* ..base.budget };
             // A rule may have two scenes.
-            let without = $name.strip_suffix("-in-transaction").or($name.strip_suffix("-of-take")).or(Some($name));
+            let without = $name.strip_suffix("-in-transaction").or($name.strip_suffix("-of-holds")).or(Some($name));
             let scene = Scene { budget, without, ..base };
             Removal { named: Named { model: $of, name: $name, scene }, rule: $rule, keeps: $keeps }
         }),*]
@@ -479,37 +479,86 @@ fn rules_of_newest() -> Vec<Removal> {
 const X: usize = 0;
 const O: usize = 1;
 const P: usize = 2;
-const Y: usize = 3;
-const Z: usize = 4;
+const Q: usize = 3;
+const Y: usize = 4;
+const Z: usize = 5;
 const ONE: Kind = Place(O, &[(X, 1)]);
 const OTHER: Kind = Place(P, &[(X, 1)]);
+const TWO: Kind = Place(O, &[(X, 1), (Y, 1)]);
+const SAME_TWO: Kind = Place(P, &[(Y, 1), (X, 1)]);
+const NEXT_TWO: Kind = Place(P, &[(Y, 1), (Z, 1)]);
+const LAST_TWO: Kind = Place(Q, &[(Z, 1), (X, 1)]);
 
-/// Products with this stock, and orders.
-fn held(calls: &[Kind], [x, y, z]: [i8; 3], memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
-    let product = |stock: i8, id: u64| (stock >= 0).then(|| row(stock, id, false));
-    let rows = vec![product(x, 97), None, None, product(y, 98), product(z, 99)];
+/// Products with this stock, and three keys of orders.
+fn held(calls: &[Kind], stock: &[i8], memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
+    let product = |place: usize| Some(row(*stock.get(place)?, 97 + place as u64, false));
+    let rows = vec![product(0), None, None, None, product(1), product(2)];
     Scene { rows, ..item(calls, None, memory, attempts, budget) }
 }
 
+/// The same where an earlier attempt of the first order was burned.
+fn burned(mut scene: Scene) -> Scene {
+    scene.rows[O] = Some(row(0, 96, false));
+    if let Some(Stored::Item(row)) = &mut scene.rows[O] {
+        row.purge_at = Some(u64::MAX);
+    }
+    scene
+}
+
 fn of_holds(is_deep: bool) -> Vec<Named> {
+    let one = |calls: &[_], budget| held(calls, &[1], (4, 2), 2, budget);
     if is_deep {
         return scenes! { "holds":
+            "circle" {} held(&[TWO, NEXT_TWO, LAST_TWO], &[1, 1, 1], (4, 3), 2, limits(0, 0, 0, 0));
         };
     }
     scenes! { "holds":
-        "one-key" {} held(&[ONE, ONE], [1, -1, -1], (4, 2), 2, limits(1, 0, 0, 0));
-        "last-item" {} held(&[ONE, OTHER], [1, -1, -1], (4, 2), 2, limits(1, 0, 0, 0));
+        "one-key" {} one(&[ONE, ONE], limits(1, 1, 0, 1));
+        "one-burned-key" { drops: 1 } burned(one(&[ONE, ONE], limits(1, 0, 0, 1)));
+        "last-item" { drops: 1 } one(&[ONE, OTHER], limits(1, 1, 0, 1));
+        "chain" {} held(&[TWO, NEXT_TWO], &[1, 1, 1], (4, 2), 2, limits(1, 0, 0, 1));
+        "crossing" {} held(&[TWO, SAME_TWO], &[1, 1], (4, 2), 2, limits(1, 0, 0, 0));
+        "restock" { others: [1, 0] } one(&[ONE, OTHER], limits(1, 1, 0, 0));
+        "late-restock" {} one(&[ONE, OTHER, Update], limits(0, 1, 0, 0));
+        "cancellation" {} one(&[ONE, Cancel, OTHER], limits(1, 0, 0, 0));
+        "deletion" {} one(&[ONE, Delete, Settle(X)], limits(1, 1, 0, 0));
+        "settlers" {} one(&[ONE, Settle(X), Settle(X)], limits(1, 0, 0, 0));
+        "settler" {} one(&[ONE, Settle(X)], limits(2, 2, 0, 1));
+        "rejected" { rejections: 1 } one(&[ONE, OTHER], limits(1, 0, 1, 0));
     }
 }
 
 fn rules_of_holds() -> Vec<Removal> {
-    let one = |calls: &[_], stock| held(calls, [stock, -1, -1], (4, 2), 2, limits(1, 1, 0, 0));
+    let any = |calls: &[_], stock: i8, memory| held(calls, &[stock], memory, 2, limits(1, 1, 0, 0));
+    let one = |calls: &[_], stock| any(calls, stock, (4, 2));
     rules! { "holds":
         "burns-first" SUM "a hold whose order may still be placed is burned before it is given back" {} one(&[ONE, OTHER], 1);
-        "provisional" SOLD_OUT "beside holds of orders that are not placed, nothing is told as sold out" {} one(&[ONE, OTHER, Settle(X)], 1);
-        "owner-leaves" SUM "after a create with a lost answer, its owner gives nothing back" { deadlines: 1 } one(&[ONE], 1);
-        "demands-hold" SUM "a settlement demands the hold" {} one(&[ONE, OTHER], 1);
+        "keeps-tombstones" SUM "the tombstone of a burn is kept" {} one(&[ONE, OTHER], 1);
         "one-create" SUM "a refused create ends its attempt" {} one(&[ONE, OTHER], 1);
+        "new-attempt" SUM "what follows a give-back is another attempt" {} one(&[ONE, OTHER], 1);
+        "demands-base" SUM "an order is created on the state on which its attempt began" {} burned(one(&[ONE, OTHER], 1));
+        "hold-names-base" SUM "a hold names the tombstone on which its order would be created" {}
+            burned(one(&[ONE, OTHER], 1));
+        "names-attempt" SUM "an order names the attempt that placed it" {} burned(one(&[ONE, ONE, OTHER], 3));
+        "cancellation-keeps-attempt" SUM "a cancelled order still names its attempt" {} one(&[ONE, Cancel], 1);
+        "demands-hold" SUM "a give-back demands its hold" {} one(&[ONE, OTHER], 1);
+        "settlement-raises" SUM "a give-back raises the version" {} one(&[ONE, OTHER, Update], 1);
         "proved" SUM "a hold is removed only if its order is placed" {} one(&[ONE, OTHER], 2);
+        "owner-leaves" SUM "after a create with a lost answer, its owner gives nothing back" { deadlines: 1 } one(&[ONE], 1);
+        "takes-all" SUM "an order is placed only if all is taken" {}
+            held(&[TWO, OTHER], &[1, 1], (4, 2), 2, limits(0, 0, 0, 0));
+        "unproved-is-no-take" SUM "a take of which nothing is proved has taken nothing" { others: [2, 0] }
+            any(&[ONE], 1, (2, 1));
+        "judge-of-holds" SUM "a refused create is judged by the memory of its tombstone" {} burned(one(&[ONE], 1));
+        "id-is-absent-of-holds" SUM "a take demands that the row does not know its id" {} one(&[ONE], 2);
+        "window-ends-of-holds" SUM "the window of a take ends" { others: [1, 0] } any(&[ONE], 2, (1, 1));
+        "prune-late-of-holds" SUM "the id of a take stays for R commits" { others: [1, 0] } any(&[ONE], 2, (3, 3));
+        "delete-without-holds" SUM "a product is deleted only without holds" {} one(&[ONE, Delete], 1);
+        "provisional" SOLD_OUT "beside a hold that may come back, nothing is told as sold out" {}
+            one(&[ONE, OTHER, Settle(X)], 1);
+        "own-holds-too" SOLD_OUT "the holds of other attempts for the same order may come back too" {} one(&[ONE, ONE], 1);
+        "gone-came-back" SOLD_OUT "a hold that is gone has come back, unless its order is placed" {}
+            one(&[ONE, OTHER, Settle(X)], 1);
+        "reads-order" SOLD_OUT "an order is looked for before it is told as sold out" {} one(&[ONE, ONE, OTHER], 2);
     }
 }

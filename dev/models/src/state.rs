@@ -1,6 +1,6 @@
 //! The state of a world: the rows, the callers, the requests on their way and the time. A [`Scene`] has its bounds.
 
-use crate::holds::{Progress, Refusal};
+use crate::holds::Progress;
 use crate::table::{Does, Hold, OrderKey, Stored, Without, Write};
 use fencepost_core::{Answer, Change, ClientState, ItemVersion, Now, SendId, TableRules, WriteId};
 use std::time::{Duration, SystemTime};
@@ -112,12 +112,11 @@ pub enum Kind {
     Place(usize, &'static [(usize, i8)]),
     /// Settles the holds of a product.
     Settle(usize),
-    /// Parts of the two above: one edit of a product, or the burn of a base.
+    /// A part of an order or a settlement: an edit of a product, or the burn of the state on which an order would be created.
     Take(Hold),
     Back(Hold),
-    Clear(Hold),
     Burn(Hold),
-    /// A part that is not needed now.
+    /// A part that has nothing to do.
     Idle,
 }
 
@@ -181,14 +180,11 @@ pub struct Caller {
     /// Whether a copy of an open attempt was applied after its end: the case that is known and left open.
     pub is_excused: bool,
     pub met: Met,
-    /// The call that it is a part of.
+    /// The call of which it is a part, and the row that it has seen last as such.
     pub part_of: Option<usize>,
-    /// How often it has begun as a part.
-    pub uses: u8,
-    /// The rows that it has shown as a part.
-    pub learned: Rows,
-    /// Whether an order can be told as sold out.
-    pub refusal: Refusal,
+    pub seen: Option<Stored>,
+    /// What was missing when it was told as sold out, of each product, if these holds of other orders are all placed.
+    pub missing: Vec<(i8, Vec<Hold>)>,
 }
 
 /// What a call has met, for the examples that each model has to show.
@@ -256,9 +252,8 @@ pub struct Applied {
 pub enum End {
     Applied(Applied),
     NotApplied,
-    /// An order is there, of another attempt.
+    /// The order is there already.
     Replayed,
-    /// A product has too little.
     SoldOut,
     Unknown,
     /// What a register or a delete of an instance is told.
@@ -349,22 +344,9 @@ impl Kind {
     /// Whether it changes an item, exactly once.
     #[must_use]
     pub fn is_change(self) -> bool {
-        !self.is_part()
-            && !matches!(
-                self,
-                Kind::Acquire
-                    | Kind::Renew
-                    | Kind::Release
-                    | Kind::Register(..)
-                    | Kind::Unregister(..)
-                    | Kind::Settle(_)
-            )
-    }
-
-    /// Whether it is a part of an order or of a settlement.
-    #[must_use]
-    pub fn is_part(self) -> bool {
-        matches!(self, Kind::Take(_) | Kind::Back(_) | Kind::Clear(_) | Kind::Burn(_) | Kind::Idle)
+        let is_part = matches!(self, Kind::Settle(_) | Kind::Take(_) | Kind::Back(_) | Kind::Burn(_) | Kind::Idle);
+        let is_instance = matches!(self, Kind::Register(..) | Kind::Unregister(..));
+        !is_part && !is_instance && !matches!(self, Kind::Acquire | Kind::Renew | Kind::Release)
     }
 }
 

@@ -106,7 +106,7 @@ fn told(end: &End) -> String {
             format!("applied{}", at.map(|at| format!(" (version {})", at.version)).unwrap_or_default())
         }
         End::NotApplied => "not applied".to_owned(),
-        End::Replayed => "an order is there".to_owned(),
+        End::Replayed => "the order is there".to_owned(),
         End::SoldOut => "sold out".to_owned(),
         End::Unknown => "unknown".to_owned(),
         End::Instance(said) => format!("{said:?}").to_lowercase(),
@@ -137,13 +137,11 @@ fn write(write: &Write) -> String {
         Does::Burn => "burn".to_owned(),
         Does::Check => "check".to_owned(),
         Does::Take(hold, clear) => {
-            let more = if clear.is_empty() { String::new() } else { format!(", which clears {}", clear.len()) };
-            format!("take of {} by attempt {}{more}", hold.quantity, number(hold.attempt))
+            let clears = if clear.is_empty() { "" } else { " which removes placed holds" };
+            format!("take of {} for attempt {}{clears}", hold.quantity, number(hold.attempt))
         }
-        Does::GiveBack(hold) => format!("give-back of {} to attempt {}", hold.quantity, number(hold.attempt)),
-        Does::Clear(hold) => format!("removal of the hold of attempt {}", number(hold.attempt)),
-        Does::Place(attempt) => format!("order by attempt {}", number(*attempt)),
-        Does::Raise => "burn of a tombstone".to_owned(),
+        Does::GiveBack(hold) => format!("give-back of {} for attempt {}", hold.quantity, number(hold.attempt)),
+        Does::Place(attempt) => format!("order for attempt {}", number(*attempt)),
         other => format!("{other:?}"),
     };
     let id = write.id.map(|id| format!(" (id {})", number(id))).unwrap_or_default();
@@ -165,14 +163,13 @@ fn rows(world: &World) -> String {
 
 fn row(stored: &Stored) -> String {
     match stored {
-        Stored::Item(Row { at, memory, stock, purge_at, fence, orders, .. }) => {
-            let what = match (purge_at, orders.placed_by) {
+        Stored::Item(Row { at, memory, stock, purge_at, fence, holds, placed_by, .. }) => {
+            let what = match (purge_at, placed_by) {
                 (Some(_), _) => "a tombstone".to_owned(),
-                (None, Some(attempt)) => format!("{stock} ordered by attempt {}", number(attempt)),
+                (None, Some(attempt)) => format!("{stock} ordered by attempt {}", number(*attempt)),
                 (None, None) => format!("stock {stock}"),
             };
-            let held =
-                orders.holds.values().map(|hold| format!(", {} held by {}", hold.quantity, number(hold.attempt)));
+            let held = holds.values().map(|hold| format!(", {} held by {}", hold.quantity, number(hold.attempt)));
             let what = held.fold(what, |what, held| what + &held);
             let trace = |(id, trace): (&WriteId, &Trace)| match trace {
                 Trace::Applied(version) => format!("{}@{version}", number(*id)),

@@ -28,12 +28,6 @@ pub struct Row {
     pub fence: Option<u64>,
     /// The tickets given out, and the last one served.
     pub line: Line,
-    pub orders: Orders,
-}
-
-/// What a row has for the sake of orders.
-#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Orders {
     /// On a product: what attempts have taken for their orders.
     pub holds: BTreeMap<WriteId, Hold>,
     /// On an order: the attempt that placed it.
@@ -115,16 +109,12 @@ pub enum Does {
     Remove,
     /// Leaves the id as burned.
     Burn,
-    /// Takes a part of the stock, and leaves a hold. Removes these holds, whose orders are placed.
+    /// Takes a part of the stock, and leaves a hold. Removes those of these attempts, which have placed their orders.
     Take(Hold, Vec<WriteId>),
     /// Adds back what this hold has taken, and removes it.
     GiveBack(Hold),
-    /// Removes this hold, whose order is placed.
-    Clear(Hold),
     /// Creates an order as this attempt.
     Place(WriteId),
-    /// Raises the version of a tombstone, so that no order is created on it any more.
-    Raise,
     /// Changes nothing.
     Check,
     Acquire {
@@ -184,15 +174,13 @@ impl Write {
         let id = self.id?;
         let memory = Some(BTreeMap::from([(id, Trace::Applied(Version::ABSENT))]));
         let at = ItemVersion { version, incarnation: id.as_incarnation() };
-        let orders = Orders { placed_by, ..Orders::default() };
-        Some(Some(Row { at, memory, stock, purge_at, fence, line: Line::default(), orders }))
+        Some(Some(Row { at, memory, stock, purge_at, fence, line: Line::default(), holds: BTreeMap::new(), placed_by }))
     }
 
     fn meets_row(&self, row: &Row, without: Without) -> Option<Option<Row>> {
         let has = |rule| without != Some(rule);
         let is_live = row.purge_at.is_none();
-        let is_window =
-            matches!(self.does, Does::Add { .. } | Does::Burn | Does::Take(..) | Does::GiveBack(_) | Does::Clear(_));
+        let is_window = matches!(self.does, Does::Add { .. } | Does::Burn | Does::Take(..) | Does::GiveBack(_));
         let is_at = match self.on {
             None => true,
             Some(Base::NoRow(_)) => false,
@@ -217,16 +205,13 @@ impl Write {
         next.fence = self.fence.or(row.fence);
         let mut leaves = self.id.filter(|_| has("update-leaves-id")).map(|id| (id, Trace::Applied(before)));
         match self.does {
-            Does::Take(..) | Does::GiveBack(_) | Does::Clear(_) | Does::Place(_) | Does::Raise => {
-                self.meets_orders(row, &mut next, without)?;
-            }
             Does::Set(stock) => {
                 (next.stock, next.purge_at) = (stock, None);
-                next.orders.placed_by = row.orders.placed_by.filter(|_| has("cancellation-keeps-attempt"));
+                next.placed_by = row.placed_by.filter(|_| has("cancellation-keeps-attempt"));
             }
             Does::Add { by, low, high } if is_live && (low..=high).contains(&row.stock) => next.stock += by,
             Does::Bury { .. } | Does::Remove if !is_live => return None,
-            Does::Bury { .. } if !row.orders.holds.is_empty() && has("delete-without-holds") => return None,
+            Does::Bury { .. } if !row.holds.is_empty() && has("delete-without-holds") => return None,
             Does::Remove => return Some(None),
             Does::Bury { .. } if !has("tombstone") => return Some(None),
             Does::Bury { purge_at } => (next.stock, next.purge_at) = (0, Some(purge_at)),
@@ -235,6 +220,19 @@ impl Write {
                 next.fence = row.fence;
             }
             Does::Check => return Some(Some(row.clone())),
+            Does::Take(hold, ref placed) if is_live && row.stock >= hold.quantity => {
+                next.stock -= hold.quantity;
+                next.holds.retain(|attempt, _| !placed.contains(attempt));
+                next.holds.insert(hold.attempt, hold);
+            }
+            Does::GiveBack(hold) if is_live && (row.holds.contains_key(&hold.attempt) || !has("demands-hold")) => {
+                next.stock += hold.quantity;
+                next.holds.remove(&hold.attempt);
+                next.at = if has("settlement-raises") { next.at } else { row.at };
+            }
+            Does::Place(attempt) if !is_live => {
+                (next.stock, next.purge_at, next.placed_by) = (1, None, Some(attempt));
+            }
             _ => return None,
         }
         if let (Some(id), true) = (self.id, row.at.incarnation.is_foreign()) {
@@ -253,34 +251,6 @@ impl Write {
             }
         }
         Some(Some(next))
-    }
-
-    /// What a write does for orders. `None` if it is refused.
-    fn meets_orders(&self, row: &Row, next: &mut Row, without: Without) -> Option<()> {
-        let has = |rule| without != Some(rule);
-        let is_live = row.purge_at.is_none();
-        let holds = &mut next.orders.holds;
-        match &self.does {
-            Does::Take(hold, clear) if is_live && row.stock >= hold.quantity => {
-                next.stock -= hold.quantity;
-                holds.retain(|attempt, _| !clear.contains(attempt));
-                holds.insert(hold.attempt, *hold);
-            }
-            Does::GiveBack(hold) if is_live && (holds.contains_key(&hold.attempt) || !has("demands-hold")) => {
-                next.stock += hold.quantity;
-                holds.remove(&hold.attempt);
-                if !has("settlement-raises") {
-                    next.at = row.at;
-                }
-            }
-            Does::Clear(hold) if is_live => drop(holds.remove(&hold.attempt)),
-            Does::Place(attempt) if !is_live => {
-                (next.stock, next.purge_at, next.orders.placed_by) = (1, None, Some(*attempt));
-            }
-            Does::Raise if !is_live => {}
-            _ => return None,
-        }
-        Some(())
     }
 
     fn meets_lease(&self, lease: Option<&LeaseRow>, without: Without) -> Option<Option<LeaseRow>> {
@@ -395,15 +365,8 @@ pub fn row(stock: i8, id: u64, is_foreign: bool) -> Stored {
     let incarnation = if is_foreign { content(version(1), stock) } else { WriteId::from_random(id).as_incarnation() };
     let at = ItemVersion { version: version(1), incarnation };
     let memory = (!is_foreign).then_some(memory);
-    Stored::Item(Row {
-        at,
-        memory,
-        stock,
-        purge_at: None,
-        fence: None,
-        line: Line::default(),
-        orders: Orders::default(),
-    })
+    let (line, holds) = Default::default();
+    Stored::Item(Row { at, memory, stock, purge_at: None, fence: None, line, holds, placed_by: None })
 }
 
 /// The version with this number.
