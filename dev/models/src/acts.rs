@@ -28,7 +28,6 @@ impl Scene {
             is_excused: false,
             met: Met::default(),
             part_of,
-            seen: None,
             missing: Vec::new(),
         };
         let calls = self.calls.iter().map(|(process, kind)| caller(*process, *kind, None));
@@ -67,9 +66,8 @@ impl Scene {
             acts.extend((left.hedges > 0 && awaited == 1 && !run.is_late).then_some(Act::Hedge(index)));
             let may_drop = (awaited > 0 && caller.part_of.is_none()) || !caller.kind.lines().is_empty();
             acts.extend((left.drops > 0 && may_drop).then_some(Act::Drop(index)));
-            let may_settle = run.progress.settles();
-            acts.extend(may_settle.then_some(Act::Settle(index, false)));
-            acts.extend((may_settle && left.deadlines > 0).then_some(Act::Settle(index, true)));
+            let late: &[bool] = if left.deadlines > 0 { &[false, true] } else { &[false] };
+            acts.extend(late.iter().filter(|_| run.progress.settles()).map(|is_late| Act::Settle(index, *is_late)));
         }
         // Of two ways of one length, the checker tells the one with the last steps here: late requests are easier to
         // follow than second copies.

@@ -50,7 +50,7 @@ pub fn first_reads(kind: Kind) -> &'static [usize] {
 }
 
 /// The live item. `Err` if it is known that there is none.
-pub fn live(run: &Run, row: usize) -> Result<Option<&Row>, ()> {
+pub(crate) fn live(run: &Run, row: usize) -> Result<Option<&Row>, ()> {
     match &run.known[row] {
         Known::Nothing => Ok(None),
         Known::There(Stored::Item(row)) if row.purge_at.is_none() => Ok(Some(row)),

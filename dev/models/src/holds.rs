@@ -1,11 +1,11 @@
 //! The front of orders with holds: what a call takes, places, gives back and settles. In production, these are
 //! `Attempt::send` and `Holder`. Each edit of a product and each burn is a part of its call, with a machine of its own.
 
-use crate::front::{FIRST, Next, at, bare, bits, live};
+use crate::front::{FIRST, at, bare, bits, live};
 use crate::state::{Caller, End, Kind, Known, Run, Scene, World};
 use crate::table::{Does, Hold, Row, Stored, Write, version};
+use fencepost_core::Base;
 use fencepost_core::hold::{Deciding, Fate, Settlement, fate, settlement};
-use fencepost_core::{Base, WriteId};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -17,16 +17,13 @@ pub struct Progress {
     pub taken: Vec<Hold>,
     /// Whether nothing proves what became of one of its takes.
     has_failed: bool,
-    /// How many parts have begun so far, and how many are under way.
+    /// How many parts have begun so far, how many are under way, and what follows them.
     begun: u64,
     parts: usize,
-    /// What follows them.
     then: Then,
-    /// The holds in its way that are not known to be placed.
+    /// The holds in its way that are not known to be placed, and whether it has looked at their orders.
     open: Vec<Hold>,
-    /// Whether it has looked at their orders.
     has_looked: bool,
-    placed: BTreeSet<WriteId>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
@@ -40,16 +37,14 @@ enum Then {
 
 impl Progress {
     /// Whether holds are in its way, at whose orders it may look.
-    #[must_use]
-    pub fn settles(&self) -> bool {
+    pub(crate) fn settles(&self) -> bool {
         self.then == Then::Settle && self.parts == 0
     }
 }
 
 impl Kind {
     /// The products at which an order or a settlement looks, with what it takes.
-    #[must_use]
-    pub fn lines(self) -> Vec<(usize, i8)> {
+    pub(crate) fn lines(self) -> Vec<(usize, i8)> {
         match self {
             Kind::Place(_, lines) => lines.to_vec(),
             Kind::Settle(product) => vec![(product, 0)],
@@ -57,8 +52,7 @@ impl Kind {
         }
     }
 
-    #[must_use]
-    pub fn order(self) -> Option<usize> {
+    pub(crate) fn order(self) -> Option<usize> {
         if let Kind::Place(order, _) = self { Some(order) } else { None }
     }
 }
@@ -70,12 +64,6 @@ impl Row {
 
     fn is_live(&self) -> bool {
         self.purge_at.is_none()
-    }
-}
-
-impl From<&Row> for Deciding {
-    fn from(row: &Row) -> Self {
-        Deciding { at: row.at, is_tombstone: !row.is_live(), placed_by: row.placed_by }
     }
 }
 
@@ -95,9 +83,14 @@ fn sum<'a>(holds: impl IntoIterator<Item = &'a Hold>) -> i8 {
     holds.into_iter().map(|hold| hold.quantity).sum()
 }
 
+fn deciding(world: &World, order: usize) -> Option<Deciding> {
+    let row = item(&world.rows, order)?;
+    Some(Deciding { at: row.at, is_tombstone: !row.is_live(), placed_by: row.placed_by })
+}
+
 /// What becomes of the attempt that took a hold.
 fn fate_in(world: &World, hold: &Hold) -> Fate {
-    fate(hold.attempt, hold.base, item(&world.rows, hold.order).map(Deciding::from))
+    fate(hold.attempt, hold.base, deciding(world, hold.order))
 }
 
 impl Scene {
@@ -105,9 +98,12 @@ impl Scene {
     pub fn orders(&self, world: &mut World, caller: usize) {
         let kind = world.callers[caller].kind;
         let Some(run) = &mut world.callers[caller].run else { return };
-        if let Some(taken) = run.progress.taken.first() {
-            let goes_on = self.lacks("one-create") && live(run, taken.order).is_err();
-            return if goes_on { self.places(world, caller) } else { self.gives_back(world, caller, Then::Decide) };
+        match run.progress.taken.first() {
+            Some(hold) if self.lacks("one-create") && live(run, hold.order).is_err() => {
+                return self.write_decided(world, caller);
+            }
+            Some(_) => return self.gives_back(world, caller, Then::Decide),
+            None => {}
         }
         run.progress.decisions += 1;
         if run.is_late || run.progress.decisions > self.attempts {
@@ -122,7 +118,7 @@ impl Scene {
             (None, _) if held(lines[0].0) == 0 => Self::end(world, caller, End::NotApplied),
             (None, _) => self.watches(world, caller, 1),
             (Some(order), _) if matches!(live(run, order), Ok(Some(_))) => Self::end(world, caller, End::Replayed),
-            (_, Some(_)) if is_final || self.lacks("provisional") => self.refuses(world, caller),
+            (_, Some(_)) if is_final || self.lacks("provisional") => Self::refuses(world, caller),
             (_, Some(line)) => self.watches(world, caller, line + 1),
             (Some(order), None) => self.takes(world, caller, order),
         }
@@ -141,13 +137,6 @@ impl Scene {
         self.begin_parts(world, caller, takes, Then::Place);
     }
 
-    /// Sends the create of the order.
-    fn places(&self, world: &mut World, caller: usize) {
-        if let Next::Send(sending) = self.decide(world, caller) {
-            self.sends(world, caller, sending);
-        }
-    }
-
     fn gives_back(&self, world: &mut World, caller: usize, then: Then) {
         let Some(run) = &world.callers[caller].run else { return };
         let backs: Vec<_> = run.progress.taken.iter().map(|hold| Kind::Back(*hold)).collect();
@@ -156,12 +145,10 @@ impl Scene {
 
     /// The create of an order has failed. If it may still be applied, all that was taken is left to others.
     pub fn order_failed(&self, world: &mut World, caller: usize, is_unknown: bool) {
-        let Some(run) = &mut world.callers[caller].run else { return };
-        run.is_late &= !self.lacks("owner-leaves");
-        if is_unknown && !self.lacks("owner-leaves") {
-            return Self::end(world, caller, End::Unknown);
-        }
-        self.gives_back(world, caller, Then::Fail);
+        let (Some(run), leaves) = (&mut world.callers[caller].run, !self.lacks("owner-leaves")) else { return };
+        run.is_late &= leaves;
+        let is_left = is_unknown && leaves;
+        if is_left { Self::end(world, caller, End::Unknown) } else { self.gives_back(world, caller, Then::Fail) }
     }
 
     /// Begins parts of a call, each in its place among the callers.
@@ -183,28 +170,29 @@ impl Scene {
             }
             (world.callers[part].kind, world.callers[part].began) = (kind, world.callers[caller].began);
             world.callers[part].run = Some(self.run(world, part, first, rows));
-            self.decided(world, part);
+            self.write_decided(world, part);
             self.follow(world, part);
         }
     }
 
-    /// A part of a call has ended, and has seen this row of its product. What follows depends on all that began with it.
+    /// A part of a call has ended. What follows depends on all that began with it.
     pub fn part_ended(&self, world: &mut World, part: usize) {
-        let Caller { part_of: Some(caller), end, kind, met, seen, .. } = &mut world.callers[part] else { return };
+        let Caller { part_of: Some(caller), end, kind, met, .. } = &mut world.callers[part] else { return };
         let (caller, Some(end)) = (*caller, end.take()) else { return };
-        let (kind, seen) = (std::mem::replace(kind, Kind::Idle), seen.take());
-        *met = Default::default();
+        let (kind, _) = (std::mem::replace(kind, Kind::Idle), std::mem::take(met));
         let lines = world.callers[caller].kind.lines().len();
+        // The answer has shown the product as it is now.
+        let now =
+            if let Kind::Take(hold) | Kind::Back(hold) = kind { known(world, hold.product) } else { Known::Nothing };
         let Some(run) = &mut world.callers[caller].run else { return };
-        let progress = &mut run.progress;
-        let mut is_settled = false;
+        let (progress, mut is_settled) = (&mut run.progress, false);
         match (kind, end) {
-            (Kind::Take(_), End::Applied(_)) => {}
+            (Kind::Take(_), End::Applied(_)) | (Kind::Back(_), End::Unknown) => {}
             (Kind::Take(_), End::Unknown) => progress.has_failed = true,
             (Kind::Take(hold) | Kind::Back(hold), _) => {
                 progress.taken.retain(|taken| *taken != hold || kind == Kind::Back(hold));
-                is_settled = !seen.as_ref().and_then(Stored::item).is_some_and(|row| row.has(&hold));
-                run.known[hold.product] = seen.map_or(Known::Absent, Known::There);
+                is_settled = !now.item().is_some_and(|row| row.has(&hold));
+                run.known[hold.product] = now;
             }
             _ => {}
         }
@@ -215,7 +203,7 @@ impl Scene {
             _ if progress.parts > 0 => {}
             Then::Place if has_failed => self.gives_back(world, caller, Then::Fail),
             Then::Place if !has_all => self.gives_back(world, caller, Then::Decide),
-            Then::Place => self.places(world, caller),
+            Then::Place => self.write_decided(world, caller),
             Then::Settle if !is_settled => {}
             Then::Fail => Self::end(world, caller, End::NotApplied),
             Then::Settle | Then::Decide => {
@@ -231,10 +219,7 @@ impl Scene {
         let kind = world.callers[caller].kind;
         let Some(run) = &mut world.callers[caller].run else { return };
         let rows = kind.lines().into_iter().take(products).filter_map(|(place, _)| product(run, place));
-        let is_open = |hold: &&Hold| {
-            let is_own = kind.order() == Some(hold.order) && self.lacks("own-holds-too");
-            !run.progress.placed.contains(&hold.attempt) && !is_own
-        };
+        let is_open = |hold: &&Hold| kind.order() != Some(hold.order) || !self.lacks("own-holds-too");
         let open = rows.flat_map(|row| row.holds.values().filter(is_open).copied()).collect();
         (run.progress.open, run.progress.has_looked, run.progress.then) = (open, false, Then::Settle);
     }
@@ -253,7 +238,6 @@ impl Scene {
                     let order = known(world, hold.order);
                     has_changed |= kind.order() == Some(hold.order) && run.known[hold.order] != order;
                     run.known[hold.order] = order;
-                    run.progress.placed.insert(hold.attempt);
                     continue;
                 }
                 _ if is_gone => {
@@ -267,25 +251,21 @@ impl Scene {
             run.progress.open.push(hold);
         }
         let is_open = !run.progress.open.is_empty();
-        for (place, _) in kind.lines().into_iter().filter(|_| looks_again) {
-            let (now, stock) = (known(world, place), |known: &Known| known.item().map_or(0, |row| row.stock));
-            has_changed |= !is_open && stock(&now) > stock(&run.known[place]);
-            if has_changed {
-                run.known[place] = now;
-            }
+        for (place, _) in kind.lines().into_iter().filter(|_| looks_again && has_changed) {
+            run.known[place] = known(world, place);
         }
         world.callers[caller].run = Some(run);
         match part {
             _ if has_changed => self.orders(world, caller),
             Some(part) => self.begin_parts(world, caller, vec![part], Then::Settle),
-            None if !is_open => self.refuses(world, caller),
+            None if !is_open => Self::refuses(world, caller),
             None => {}
         }
         self.follow(world, caller);
     }
 
     /// Tells that a product has too little, unless the order is there. What others hold for the same order is no reason.
-    fn refuses(&self, world: &mut World, caller: usize) {
+    fn refuses(world: &mut World, caller: usize) {
         let kind = world.callers[caller].kind;
         let (Some(order), Some(run)) = (kind.order(), &world.callers[caller].run) else {
             return Self::end(world, caller, End::NotApplied);
@@ -295,19 +275,17 @@ impl Scene {
             let (same, others): (Vec<Hold>, Vec<_>) = row.holds.values().partition(|hold| hold.order == order);
             (quantity - row.stock - sum(&same), others)
         };
+        world.callers[caller].missing = kind.lines().into_iter().map(missing).collect();
         let is_there = item(&world.rows, order).is_some_and(Row::is_live);
-        world.callers[caller].missing = kind.lines().into_iter().filter(|_| !is_there).map(missing).collect();
-        let is_told = is_there && !self.lacks("reads-order");
-        Self::end(world, caller, if is_told { End::Replayed } else { End::SoldOut });
+        Self::end(world, caller, if is_there { End::Replayed } else { End::SoldOut });
     }
 
     /// What becomes of a hold, as far as a call can see.
     fn fate(&self, world: &World, hold: &Hold) -> Fate {
         let base = hold.base.filter(|_| !self.lacks("hold-names-base"));
-        let mut seen = item(&world.rows, hold.order).map(Deciding::from);
+        let mut seen = deciding(world, hold.order);
         if let (Some(seen), Some(base), true) = (&mut seen, base, self.lacks("names-attempt"))
             && seen.at.incarnation == base.incarnation
-            && !seen.is_tombstone
         {
             seen.placed_by = Some(hold.attempt);
         }
@@ -340,39 +318,32 @@ impl Scene {
                 Some(row) if row.is_live() => None,
                 Some(row) => Some(Write { on: Some(at(row.at, 1)), ..bare(hold.order, Does::Burn) }),
                 None => {
+                    // TTL never removes the tombstone of an order.
+                    let purge_at = if self.lacks("keeps-tombstones") { world.now.as_secs() } else { u64::MAX };
                     let (on, id) = (Some(Base::NoRow(version(1))), Some(run.change.attempts().id));
-                    Some(Write { on, id, ..bare(hold.order, Does::Bury { purge_at: self.order_kept_until(world) }) })
+                    Some(Write { on, id, ..bare(hold.order, Does::Bury { purge_at }) })
                 }
             },
             _ => None,
         }
     }
 
-    /// When TTL may remove the tombstone of an order: never.
-    pub fn order_kept_until(&self, world: &World) -> u64 {
-        if self.lacks("keeps-tombstones") { world.now.as_secs() } else { u64::MAX }
-    }
-
     /// Whether stock, holds that are not placed and orders have the same sum as at the beginning, for each product.
-    #[must_use]
-    pub fn has_exact_sums(&self, world: &World) -> bool {
-        let orders: BTreeSet<_> =
-            self.calls.iter().filter_map(|(_, kind)| Some((kind.order()?, kind.lines()))).collect();
+    pub(crate) fn has_exact_sums(&self, world: &World) -> bool {
+        let orders = self.calls.iter().filter_map(|(_, kind)| Some((kind.order()?, kind.lines())));
+        let orders: BTreeSet<_> = orders.collect();
         let is_placed = |order: usize| item(&world.rows, order).is_some_and(|row| row.is_live() && row.stock > 0);
-        let placed: Vec<_> =
-            orders.iter().filter(|(order, _)| is_placed(*order)).flat_map(|(_, lines)| lines).collect();
+        let placed = orders.iter().filter(|(order, _)| is_placed(*order)).flat_map(|(_, lines)| lines);
         let updates = world.callers.iter().filter(|caller| caller.kind == Kind::Update && !caller.applied.is_empty());
         let restocked = updates.count() + usize::from(self.budget.others[FIRST] - world.left.others[FIRST]);
         let is_exact = |place: usize| {
             let first = item(&self.rows, place).filter(|row| row.is_live());
             let Some((first, row)) = first.zip(item(&world.rows, place)) else { return true };
-            if !row.is_live() {
-                return row.holds.is_empty();
-            }
             let held = sum(row.holds.values().filter(|hold| fate_in(world, hold) != Fate::Committed));
-            let ordered: i8 = placed.iter().filter(|(of, _)| *of == place).map(|(_, quantity)| quantity).sum();
+            let ordered: i8 = placed.clone().filter(|(of, _)| *of == place).map(|(_, quantity)| quantity).sum();
             let restocked = if place == FIRST { restocked } else { 0 };
-            usize::try_from(row.stock + held + ordered - first.stock) == Ok(restocked)
+            let is_same = usize::try_from(row.stock + held + ordered - first.stock) == Ok(restocked);
+            if row.is_live() { is_same } else { row.holds.is_empty() }
         };
         orders.is_empty() || (0..world.rows.len()).all(is_exact)
     }
@@ -380,8 +351,7 @@ impl Scene {
 
 impl World {
     /// Whether a part of what was missing for this order belongs to others that are placed, or may still be.
-    #[must_use]
-    pub fn is_sold_out(&self, caller: &Caller) -> bool {
+    pub(crate) fn is_sold_out(&self, caller: &Caller) -> bool {
         let back = |holds: &[Hold]| sum(holds.iter().filter(|hold| fate_in(self, hold) == Fate::Dead));
         caller.missing.iter().any(|(missing, holds)| *missing > back(holds))
     }

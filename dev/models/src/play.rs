@@ -4,7 +4,7 @@
 use crate::front::{FIRST, Next, Sending, bits, first_reads, held, number};
 use crate::holds::Progress;
 use crate::service::{does_of, scramble};
-use crate::state::{Applied, Caller, End, Flight, Kind, Known, Request, Rows, Run, Said, Scene, Way, World};
+use crate::state::{Applied, Caller, End, Flight, Known, Request, Rows, Run, Said, Scene, Way, World};
 use crate::table::{Does, Stored, Write, content, row, version};
 use fencepost_core::{
     Action, Answer, Base, Change, ClientState, Fault, ItemVersion, Leave, Line, Outcome, Reason, RetryPolicy, SendId,
@@ -133,7 +133,9 @@ impl Scene {
         let Some(run) = run else {
             let own = (0..world.flights.len()).filter(|flight| world.flights[*flight].caller == caller);
             let own: Vec<_> = own.collect();
-            own.into_iter().for_each(|flight| world.is_given_up(flight));
+            for flight in own {
+                world.is_given_up(flight);
+            }
             return self.part_ended(world, caller);
         };
         run.used = run.used.max(number(run.change.attempts().id));
@@ -354,19 +356,18 @@ impl Scene {
         }
     }
 
-    pub fn decided(&self, world: &mut World, caller: usize) {
-        if !world.callers[caller].kind.lines().is_empty() {
-            return self.orders(world, caller);
-        }
-        match self.decide(world, caller) {
-            Next::Answer(end) => Self::end(world, caller, end),
-            Next::Send(sending) => self.sends(world, caller, sending),
-        }
+    fn decided(&self, world: &mut World, caller: usize) {
+        let has_parts = !world.callers[caller].kind.lines().is_empty();
+        if has_parts { self.orders(world, caller) } else { self.write_decided(world, caller) }
     }
 
-    /// Sends what was decided.
-    pub fn sends(&self, world: &mut World, caller: usize, Sending { writes, plan, has_turned }: Sending) {
+    pub fn write_decided(&self, world: &mut World, caller: usize) {
+        let next = self.decide(world, caller);
         let now = self.now(world, caller);
+        let Sending { writes, plan, has_turned } = match next {
+            Next::Answer(end) => return Self::end(world, caller, end),
+            Next::Send(sending) => sending,
+        };
         if let [Write { does: Does::Release { .. }, .. }] = &*writes {
             world.history.held[world.callers[caller].process] = None;
         }
@@ -435,12 +436,7 @@ impl Scene {
 
     pub fn end(world: &mut World, caller: usize, end: End) {
         let one = &mut world.callers[caller];
-        let Some(Run { change, answers, known, shown, refusal, .. }) = one.run.take() else { return };
-        if let Kind::Take(hold) | Kind::Back(hold) = one.kind {
-            let shown = shown.into_iter().chain(refusal).filter(|_| matches!(end, End::Applied(_)));
-            let known = if let Known::There(stored) = &known[hold.product] { Some(stored.clone()) } else { None };
-            one.seen = shown.map(|(_, stored)| stored).next().unwrap_or(known);
-        }
+        let Some(Run { change, answers, .. }) = one.run.take() else { return };
         let open = answers.iter().map(|(id, _)| *id).filter(|id| change.attempts().is_open(*id));
         one.open = open.collect();
         (one.end, one.applied_then) = (Some(end), one.applied.len());

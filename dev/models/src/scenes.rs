@@ -476,18 +476,14 @@ fn rules_of_newest() -> Vec<Removal> {
     }
 }
 
-const X: usize = 0;
-const O: usize = 1;
-const P: usize = 2;
-const Q: usize = 3;
-const Y: usize = 4;
-const Z: usize = 5;
-const ONE: Kind = Place(O, &[(X, 1)]);
-const OTHER: Kind = Place(P, &[(X, 1)]);
-const TWO: Kind = Place(O, &[(X, 1), (Y, 1)]);
-const SAME_TWO: Kind = Place(P, &[(Y, 1), (X, 1)]);
-const NEXT_TWO: Kind = Place(P, &[(Y, 1), (Z, 1)]);
-const LAST_TWO: Kind = Place(Q, &[(Z, 1), (X, 1)]);
+// Products are at the places 0, 4 and 5, orders at 1, 2 and 3.
+const ONE: Kind = Place(1, &[(0, 1)]);
+const OTHER: Kind = Place(2, &[(0, 1)]);
+const TWO: Kind = Place(1, &[(0, 1), (4, 1)]);
+const SAME_TWO: Kind = Place(2, &[(4, 1), (0, 1)]);
+const NEXT_TWO: Kind = Place(2, &[(4, 1), (5, 1)]);
+const LAST_TWO: Kind = Place(3, &[(5, 1), (0, 1)]);
+const SETTLE: Kind = Settle(0);
 
 /// Products with this stock, and three keys of orders.
 fn held(calls: &[Kind], stock: &[i8], memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
@@ -498,10 +494,8 @@ fn held(calls: &[Kind], stock: &[i8], memory: (u64, u64), attempts: u32, budget:
 
 /// The same where an earlier attempt of the first order was burned.
 fn burned(mut scene: Scene) -> Scene {
-    scene.rows[O] = Some(row(0, 96, false));
-    if let Some(Stored::Item(row)) = &mut scene.rows[O] {
-        row.purge_at = Some(u64::MAX);
-    }
+    let tombstone = |stored: &Stored| Some(Row { purge_at: Some(u64::MAX), ..stored.item()?.clone() });
+    scene.rows[1] = tombstone(&row(0, 96, false)).map(Stored::Item);
     scene
 }
 
@@ -509,7 +503,15 @@ fn of_holds(is_deep: bool) -> Vec<Named> {
     let one = |calls: &[_], budget| held(calls, &[1], (4, 2), 2, budget);
     if is_deep {
         return scenes! { "holds":
+            "one-key" {} one(&[ONE, ONE], limits(2, 1, 0, 1));
+            "one-burned-key" { drops: 1 } burned(one(&[ONE, ONE], limits(1, 1, 0, 1)));
+            "last-item" { drops: 1, hedges: 1 } one(&[ONE, OTHER], limits(1, 1, 0, 1));
+            "chain" {} held(&[TWO, NEXT_TWO], &[1, 1, 1], (4, 2), 2, limits(1, 1, 0, 1));
             "circle" {} held(&[TWO, NEXT_TWO, LAST_TWO], &[1, 1, 1], (4, 3), 2, limits(0, 0, 0, 0));
+            "restocks" { others: [2, 0] } held(&[ONE, OTHER], &[1], (2, 1), 2, limits(1, 1, 0, 1));
+            "cancellation" {} one(&[ONE, Cancel, OTHER], limits(1, 1, 0, 0));
+            "settlers" { drops: 1 } one(&[ONE, SETTLE, SETTLE], limits(1, 1, 0, 0));
+            "rejected" { rejections: 1 } one(&[ONE, OTHER], limits(1, 1, 1, 0));
         };
     }
     scenes! { "holds":
@@ -521,9 +523,9 @@ fn of_holds(is_deep: bool) -> Vec<Named> {
         "restock" { others: [1, 0] } one(&[ONE, OTHER], limits(1, 1, 0, 0));
         "late-restock" {} one(&[ONE, OTHER, Update], limits(0, 1, 0, 0));
         "cancellation" {} one(&[ONE, Cancel, OTHER], limits(1, 0, 0, 0));
-        "deletion" {} one(&[ONE, Delete, Settle(X)], limits(1, 1, 0, 0));
-        "settlers" {} one(&[ONE, Settle(X), Settle(X)], limits(1, 0, 0, 0));
-        "settler" {} one(&[ONE, Settle(X)], limits(2, 2, 0, 1));
+        "deletion" {} one(&[ONE, Delete, SETTLE], limits(1, 1, 0, 0));
+        "settlers" {} one(&[ONE, SETTLE, SETTLE], limits(1, 0, 0, 0));
+        "settler" {} one(&[ONE, SETTLE], limits(2, 2, 0, 1));
         "rejected" { rejections: 1 } one(&[ONE, OTHER], limits(1, 0, 1, 0));
     }
 }
@@ -532,13 +534,12 @@ fn rules_of_holds() -> Vec<Removal> {
     let any = |calls: &[_], stock: i8, memory| held(calls, &[stock], memory, 2, limits(1, 1, 0, 0));
     let one = |calls: &[_], stock| any(calls, stock, (4, 2));
     rules! { "holds":
-        "burns-first" SUM "a hold whose order may still be placed is burned before it is given back" {} one(&[ONE, OTHER], 1);
+        "burns-first" SUM "an attempt is burned before others give back what it took" {} one(&[ONE, OTHER], 1);
         "keeps-tombstones" SUM "the tombstone of a burn is kept" {} one(&[ONE, OTHER], 1);
         "one-create" SUM "a refused create ends its attempt" {} one(&[ONE, OTHER], 1);
         "new-attempt" SUM "what follows a give-back is another attempt" {} one(&[ONE, OTHER], 1);
-        "demands-base" SUM "an order is created on the state on which its attempt began" {} burned(one(&[ONE, OTHER], 1));
-        "hold-names-base" SUM "a hold names the tombstone on which its order would be created" {}
-            burned(one(&[ONE, OTHER], 1));
+        "demands-base" SUM "an order demands the tombstone on which its attempt began" {} burned(one(&[ONE, OTHER], 1));
+        "hold-names-base" SUM "a hold names the base of its order" {} burned(one(&[ONE, OTHER], 1));
         "names-attempt" SUM "an order names the attempt that placed it" {} burned(one(&[ONE, ONE, OTHER], 3));
         "cancellation-keeps-attempt" SUM "a cancelled order still names its attempt" {} one(&[ONE, Cancel], 1);
         "demands-hold" SUM "a give-back demands its hold" {} one(&[ONE, OTHER], 1);
@@ -547,18 +548,14 @@ fn rules_of_holds() -> Vec<Removal> {
         "owner-leaves" SUM "after a create with a lost answer, its owner gives nothing back" { deadlines: 1 } one(&[ONE], 1);
         "takes-all" SUM "an order is placed only if all is taken" {}
             held(&[TWO, OTHER], &[1, 1], (4, 2), 2, limits(0, 0, 0, 0));
-        "unproved-is-no-take" SUM "a take of which nothing is proved has taken nothing" { others: [2, 0] }
-            any(&[ONE], 1, (2, 1));
+        "unproved-is-no-take" SUM "an unproved take is none" { others: [2, 0] } any(&[ONE], 1, (2, 1));
         "judge-of-holds" SUM "a refused create is judged by the memory of its tombstone" {} burned(one(&[ONE], 1));
         "id-is-absent-of-holds" SUM "a take demands that the row does not know its id" {} one(&[ONE], 2);
         "window-ends-of-holds" SUM "the window of a take ends" { others: [1, 0] } any(&[ONE], 2, (1, 1));
         "prune-late-of-holds" SUM "the id of a take stays for R commits" { others: [1, 0] } any(&[ONE], 2, (3, 3));
         "delete-without-holds" SUM "a product is deleted only without holds" {} one(&[ONE, Delete], 1);
-        "provisional" SOLD_OUT "beside a hold that may come back, nothing is told as sold out" {}
-            one(&[ONE, OTHER, Settle(X)], 1);
-        "own-holds-too" SOLD_OUT "the holds of other attempts for the same order may come back too" {} one(&[ONE, ONE], 1);
-        "gone-came-back" SOLD_OUT "a hold that is gone has come back, unless its order is placed" {}
-            one(&[ONE, OTHER, Settle(X)], 1);
-        "reads-order" SOLD_OUT "an order is looked for before it is told as sold out" {} one(&[ONE, ONE, OTHER], 2);
+        "provisional" SOLD_OUT "what is held may come back" {} one(&[ONE, OTHER, SETTLE], 1);
+        "own-holds-too" SOLD_OUT "what is held for the same order may come back too" {} one(&[ONE, ONE], 1);
+        "gone-came-back" SOLD_OUT "a hold without an order comes back" {} one(&[ONE, OTHER, SETTLE], 1);
     }
 }

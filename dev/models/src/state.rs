@@ -112,11 +112,10 @@ pub enum Kind {
     Place(usize, &'static [(usize, i8)]),
     /// Settles the holds of a product.
     Settle(usize),
-    /// A part of an order or a settlement: an edit of a product, or the burn of the state on which an order would be created.
+    /// A part of an order or a settlement: an edit of a product, the burn of a base, or nothing.
     Take(Hold),
     Back(Hold),
     Burn(Hold),
-    /// A part that has nothing to do.
     Idle,
 }
 
@@ -180,9 +179,8 @@ pub struct Caller {
     /// Whether a copy of an open attempt was applied after its end: the case that is known and left open.
     pub is_excused: bool,
     pub met: Met,
-    /// The call of which it is a part, and the row that it has seen last as such.
+    /// The call of which it is a part.
     pub part_of: Option<usize>,
-    pub seen: Option<Stored>,
     /// What was missing when it was told as sold out, of each product, if these holds of other orders are all placed.
     pub missing: Vec<(i8, Vec<Hold>)>,
 }
@@ -252,7 +250,6 @@ pub struct Applied {
 pub enum End {
     Applied(Applied),
     NotApplied,
-    /// The order is there already.
     Replayed,
     SoldOut,
     Unknown,

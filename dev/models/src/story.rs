@@ -17,10 +17,8 @@ pub fn tell(way: &[(World, Option<Act>)]) -> String {
 }
 
 fn sentence(before: &World, act: &Act, after: &World) -> String {
-    let name = |caller: usize| {
-        let whole = before.callers[caller].part_of.unwrap_or(caller);
-        char::from(b'A' + u8::try_from(whole).unwrap_or(25))
-    };
+    let whole = |caller: usize| before.callers[caller].part_of.unwrap_or(caller);
+    let name = |caller: usize| char::from(b'A' + u8::try_from(whole(caller)).unwrap_or(25));
     let whose = |flight: usize| {
         let flight = &before.flights[flight];
         format!("{}'s {}", name(flight.caller), request(&flight.request))
@@ -62,9 +60,9 @@ fn sentence(before: &World, act: &Act, after: &World) -> String {
             format!("The answer to {} arrives {times}.{}", whose(*flight), follows_of(*flight))
         }
         Act::Other(_) => format!("Somebody else adds one by an update ({}).", rows(after)),
-        Act::Settle(caller, true) => format!("The time of {} is over.{}", call(*caller), follows(*caller)),
-        Act::Settle(caller, false) => {
-            format!("{} looks at the orders of the holds in its way.{}", name(*caller), follows(*caller))
+        Act::Settle(caller, is_late) => {
+            let late = in_time(is_late);
+            format!("{} looks at the orders of the holds in its way.{late}{}", name(*caller), follows(*caller))
         }
         Act::Overwrite(_) => format!("Another program writes the row and drops its memory ({}).", rows(after)),
         Act::Reset(_) => format!("Another program puts the first state of the row back ({}).", rows(after)),
@@ -136,10 +134,7 @@ fn write(write: &Write) -> String {
         Does::Remove => "delete".to_owned(),
         Does::Burn => "burn".to_owned(),
         Does::Check => "check".to_owned(),
-        Does::Take(hold, clear) => {
-            let clears = if clear.is_empty() { "" } else { " which removes placed holds" };
-            format!("take of {} for attempt {}{clears}", hold.quantity, number(hold.attempt))
-        }
+        Does::Take(hold, _) => format!("take of {} for attempt {}", hold.quantity, number(hold.attempt)),
         Does::GiveBack(hold) => format!("give-back of {} for attempt {}", hold.quantity, number(hold.attempt)),
         Does::Place(attempt) => format!("order for attempt {}", number(*attempt)),
         other => format!("{other:?}"),
