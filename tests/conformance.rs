@@ -17,6 +17,7 @@ use models::front::{self, LEASE_RETENTION, bits};
 use models::state::Said;
 use models::table::{Does, Instance, LeaseRow, OrderKey, Row, Stored, Write, version};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 use std::time::{Duration, UNIX_EPOCH};
 
 const TABLE: &str = "Things";
@@ -115,6 +116,8 @@ fn row_of(item: &Attributes) -> Stored {
         purge_at: number(item, "_purgeAt"),
         fence: number(item, "_fence"),
         line: Line::default(),
+        holds: BTreeMap::new(),
+        placed_by: None,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use crate::front::FIRST;
 use crate::play::{Act, HOUR, WEEK};
-use crate::state::{Caller, Flight, History, Kind, Met, ROWS, Request, Scene, Way, World};
+use crate::state::{Caller, Flight, History, Kind, Met, Request, Scene, Way, World};
 use crate::table::Stored;
 use fencepost_core::Outcome;
 use std::time::Duration;
@@ -15,9 +15,9 @@ impl Scene {
     /// The worlds from which the scene begins: with each way to cancel, and with each clock ahead of the other.
     #[must_use]
     pub fn start(&self) -> Vec<World> {
-        let caller = |(process, kind): &(usize, Kind)| Caller {
-            process: *process,
-            kind: *kind,
+        let caller = |process: usize, kind: Kind, part_of: Option<usize>| Caller {
+            process,
+            kind,
             run: None,
             looked: None,
             began: None,
@@ -27,10 +27,16 @@ impl Scene {
             applied_then: 0,
             is_excused: false,
             met: Met::default(),
+            part_of,
+            missing: Vec::new(),
         };
+        let calls = self.calls.iter().map(|(process, kind)| caller(*process, *kind, None));
+        let parts = self.calls.iter().enumerate().flat_map(|(whole, (process, kind))| {
+            kind.lines().into_iter().map(move |_| caller(*process, Kind::Idle, Some(whole)))
+        });
         let world = |ahead: [Duration; 2], shows_all: bool| World {
             rows: self.rows.clone(),
-            callers: self.calls.iter().map(caller).collect(),
+            callers: calls.clone().chain(parts.clone()).collect(),
             flights: Vec::new(),
             now: BEGIN,
             left: self.budget,
@@ -51,14 +57,17 @@ impl Scene {
         self.events(world, acts);
         let left = &world.left;
         for (index, caller) in world.callers.iter().enumerate() {
-            if caller.began.is_none() {
+            if caller.began.is_none() && caller.part_of.is_none() {
                 Self::beginnings(world, index, caller, acts);
             }
             let Some(run) = &caller.run else { continue };
             let is_awaited = |flight: &&Flight| flight.caller == index && flight.way == Way::Awaited;
             let awaited = world.flights.iter().filter(is_awaited).count();
             acts.extend((left.hedges > 0 && awaited == 1 && !run.is_late).then_some(Act::Hedge(index)));
-            acts.extend((left.drops > 0 && awaited > 0).then_some(Act::Drop(index)));
+            let may_drop = (awaited > 0 && caller.part_of.is_none()) || !caller.kind.lines().is_empty();
+            acts.extend((left.drops > 0 && may_drop).then_some(Act::Drop(index)));
+            let late: &[bool] = if left.deadlines > 0 { &[false, true] } else { &[false] };
+            acts.extend(late.iter().filter(|_| run.progress.settles()).map(|is_late| Act::Settle(index, *is_late)));
         }
         // Of two ways of one length, the checker tells the one with the last steps here: late requests are easier to
         // follow than second copies.
@@ -102,7 +111,8 @@ impl Scene {
                         acts.push(Act::Turn(index, Outcome::NotApplied { throttled }, *is_late));
                     }
                 }
-                let is_change = world.callers[flight.caller].kind.is_change();
+                let kind = world.callers[flight.caller].kind;
+                let is_change = kind.is_change() || matches!(kind, Kind::Take(_) | Kind::Back(_));
                 if left.rejections > 0 && is_change && matches!(flight.request, Request::Attempt { .. }) {
                     acts.push(Act::Reject(index));
                 }
@@ -121,12 +131,13 @@ impl Scene {
     /// Events beside the calls.
     fn events(&self, world: &World, acts: &mut Vec<Act>) {
         let left = &world.left;
-        for row in 0..ROWS {
-            let Some(stored) = &world.rows[row] else { continue };
+        for (row, stored) in world.rows.iter().enumerate() {
+            let Some(stored) = stored else { continue };
             if let Stored::Item(item) = stored {
                 let (is_live, is_foreign) =
                     (item.purge_at.is_none() && item.stock < 9, item.at.incarnation.is_foreign());
-                acts.extend((left.others[row] > 0 && is_live && !is_foreign).then_some(Act::Other(row)));
+                let may_update = left.others.get(row).is_some_and(|left| *left > 0);
+                acts.extend((may_update && is_live && !is_foreign).then_some(Act::Other(row)));
                 acts.extend((left.overwrites > 0 && is_live).then_some(Act::Overwrite(row)));
             }
             let is_due = stored.purge_at().is_some_and(|purge_at| purge_at <= world.now.as_secs());

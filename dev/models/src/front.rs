@@ -50,7 +50,7 @@ pub fn first_reads(kind: Kind) -> &'static [usize] {
 }
 
 /// The live item. `Err` if it is known that there is none.
-fn live(run: &Run, row: usize) -> Result<Option<&Row>, ()> {
+pub(crate) fn live(run: &Run, row: usize) -> Result<Option<&Row>, ()> {
     match &run.known[row] {
         Known::Nothing => Ok(None),
         Known::There(Stored::Item(row)) if row.purge_at.is_none() => Ok(Some(row)),
@@ -71,6 +71,9 @@ impl Scene {
             Kind::Unregister(key) => {
                 let purge_at = epoch_seconds(wall + RETENTION);
                 Some(vec![bare(FIRST, Does::Unregister(key, purge_at))])
+            }
+            Kind::Place(..) | Kind::Take(_) | Kind::Back(_) | Kind::Burn(_) => {
+                self.write_of_order(world, caller, run).map(|write| vec![write])
             }
             Kind::Required | Kind::Fenced => self.writes_under_lease(world, caller, run),
             kind if kind.is_transaction() => self.steps(kind, run).ok().and_then(|writes| self.anchored(run, writes)),
@@ -98,7 +101,7 @@ impl Scene {
             steps: writes.iter().map(|write| self.step(kind, write)).collect(),
             lines_up_at,
             gives_way: kind == Kind::AddOrUpdate && !has_turned,
-            rereads: false,
+            rereads: matches!(kind, Kind::Take(_) | Kind::Back(_)),
             is_transaction: writes.len() > 1 || (kind.is_change() && self.rules.versions_may_repeat),
         };
         Next::Send(Sending { writes, plan, has_turned })
@@ -113,6 +116,7 @@ impl Scene {
                 Role::Writes(SentWrite { id: bits(0), on: Base::NoRow(version(1)), fence: None, rules: self.rules })
             }
             (Does::Add { .. }, None, _) => Role::Adds,
+            _ if matches!(kind, Kind::Burn(_)) => Role::Repeats,
             (Does::Add { .. }, Some(_), Some(on)) if self.lacks("unburned-is-unknown") => Role::Checks(on),
             (_, Some(id), Some(on)) => Role::Writes(self.sent(id, write.fence, on)),
             _ => Role::Repeats,
@@ -132,7 +136,7 @@ impl Scene {
     }
 
     /// A write with the id of the attempt. `seen` is the row whose old ids it removes.
-    fn stamped(&self, run: &Run, row: usize, on: Base, seen: Option<&Row>, does: Does) -> Write {
+    pub fn stamped(&self, run: &Run, row: usize, on: Base, seen: Option<&Row>, does: Does) -> Write {
         let id = run.change.attempts().id;
         let incarnation = if let Base::Row { incarnation, .. } = on { Some(incarnation) } else { None };
         let mut burns = run.change.attempts().ids_to_burn(row, incarnation);
@@ -359,11 +363,11 @@ impl Scene {
 }
 
 /// A write without an id.
-fn bare(row: usize, does: Does) -> Write {
+pub fn bare(row: usize, does: Does) -> Write {
     Write { row, on: None, id: None, does, fence: None, forgets: Vec::new(), burns: Vec::new(), demands: None }
 }
 
-fn at(ItemVersion { version, incarnation }: ItemVersion, window: u64) -> Base {
+pub fn at(ItemVersion { version, incarnation }: ItemVersion, window: u64) -> Base {
     // An adoption demands exactly the version that was seen.
     Base::Row { version, window: if incarnation.is_foreign() { 1 } else { window }, incarnation }
 }
@@ -412,7 +416,8 @@ pub fn judge_registration(mine: OrderKey, stored: OrderKey, live: Option<u8>, va
 }
 
 impl Known {
-    fn item(&self) -> Option<&Row> {
+    #[must_use]
+    pub fn item(&self) -> Option<&Row> {
         if let Known::There(Stored::Item(row)) = self { Some(row) } else { None }
     }
 }

@@ -14,6 +14,7 @@
 pub mod acts;
 pub mod check;
 pub mod front;
+pub mod holds;
 pub mod play;
 pub mod promises;
 pub mod random;

@@ -2,6 +2,7 @@
 //! asked and told as the driver of the crate does.
 
 use crate::front::{FIRST, Next, Sending, bits, first_reads, held, number};
+use crate::holds::Progress;
 use crate::service::{does_of, scramble};
 use crate::state::{Applied, Caller, End, Flight, Known, Request, Rows, Run, Said, Scene, Way, World};
 use crate::table::{Does, Stored, Write, content, row, version};
@@ -34,6 +35,8 @@ pub enum Act {
     /// The future of a call is dropped.
     Drop(usize),
     Other(usize),
+    /// A call looks at the orders of the holds that are in its way. With `true`, its time is over instead.
+    Settle(usize, bool),
     Overwrite(usize),
     Reset(usize),
     Remove,
@@ -48,9 +51,22 @@ pub const HOUR: Duration = Duration::from_hours(1);
 pub const WEEK: Duration = Duration::from_mins(7 * 24 * 60 + 10);
 
 impl Scene {
-    /// Begins a call: its machine, for a client that was answered before.
+    /// Begins a call.
     fn begin(&self, world: &mut World, caller: usize) {
         world.callers[caller].began = Some(world.now);
+        let number = caller as u64 + 1;
+        let first = self.seed.map_or(number * 1000, |seed| scramble(seed.wrapping_mul(8) + number) >> 5);
+        let mut run = self.run(world, caller, first, vec![Known::Nothing; world.rows.len()]);
+        let kind = world.callers[caller].kind;
+        let products = kind.lines().into_iter().map(|(product, _)| product);
+        let reads = first_reads(kind).iter().copied().chain(kind.order()).chain(products).collect();
+        run.change.read(reads, self.now(world, caller));
+        world.callers[caller].run = Some(run);
+        self.follow(world, caller);
+    }
+
+    /// The machine of a call that draws its numbers from this one on, for a client that was answered before.
+    pub fn run(&self, world: &World, caller: usize, first: u64, known: Vec<Known>) -> Run {
         let now = self.now(world, caller);
         let mut policy = RetryPolicy::default();
         policy.max_attempts = self.attempts;
@@ -58,20 +74,16 @@ impl Scene {
             policy.hedge_after = Duration::ZERO;
         }
         let terms = Terms { policy, relies_on_token: self.rules.versions_may_repeat };
-        let number = caller as u64 + 1;
-        let first = self.seed.map_or(number * 1000, |seed| scramble(seed.wrapping_mul(8) + number) >> 5);
         let (mut client, mut warm) = (ClientState::default(), Change::new(terms, bits(0), now));
         warm.read(vec![FIRST], now);
         if let Some(Action::Send(Leave { id, .. }, _)) = warm.poll(now, &mut client, &mut || 0) {
             let answer = Answer { rows: vec![(FIRST, None)], ..Answer::of(Outcome::Applied, true) };
             warm.answered(id, answer, now, &mut client, &mut || 0);
         }
-        let mut change = Change::new(terms, bits(first), now);
-        change.read(first_reads(world.callers[caller].kind).to_vec(), now);
-        world.callers[caller].run = Some(Run {
-            change,
+        Run {
+            change: Change::new(terms, bits(first), now),
             client,
-            known: [Known::Nothing, Known::Nothing],
+            known,
             writes: Vec::new(),
             answers: Vec::new(),
             shown: Vec::new(),
@@ -81,8 +93,8 @@ impl Scene {
             is_late: false,
             drawn: first,
             used: first,
-        });
-        self.follow(world, caller);
+            progress: Progress::default(),
+        }
     }
 
     /// Calls the machine of a caller with a source of numbers: the next ones not used, or random ones.
@@ -121,7 +133,10 @@ impl Scene {
         let Some(run) = run else {
             let own = (0..world.flights.len()).filter(|flight| world.flights[*flight].caller == caller);
             let own: Vec<_> = own.collect();
-            return own.into_iter().for_each(|flight| world.is_given_up(flight));
+            for flight in own {
+                world.is_given_up(flight);
+            }
+            return self.part_ended(world, caller);
         };
         run.used = run.used.max(number(run.change.attempts().id));
         if !self.is_random() {
@@ -200,7 +215,8 @@ impl Scene {
         };
         let Base::Row { version, window, incarnation } = sent.on else {
             let (id, from) = tombstone?;
-            let purge_at = epoch_seconds(from + Duration::from_hours(1));
+            let is_order = run.writes.iter().any(|write| matches!(write.does, Does::Place(_)));
+            let purge_at = if is_order { u64::MAX } else { epoch_seconds(from + Duration::from_hours(1)) };
             return write(sent.on, id, Does::Bury { purge_at }, None);
         };
         let refused_by = run.refusal.iter().find(|(of, _)| *of == row).and_then(|(_, stored)| stored.as_ref());
@@ -312,6 +328,7 @@ impl Scene {
             }
             Told::Failed(fault) => self.failed(world, caller, fault),
             Told::GivenUp { is_doubtful } => {
+                let is_doubtful = is_doubtful || world.callers[caller].part_of.is_some();
                 Self::end(world, caller, if is_doubtful { End::Unknown } else { End::NotApplied });
             }
         }
@@ -320,9 +337,13 @@ impl Scene {
     /// A failure while an attempt is open is unknown, unless it is burned.
     fn failed(&self, world: &mut World, caller: usize, fault: Fault) {
         let now = self.now(world, caller);
-        let Some(run) = &mut world.callers[caller].run else { return };
+        let Caller { run: Some(run), part_of, .. } = &mut world.callers[caller] else { return };
         let is_doubtful = run.change.attempts().is_doubtful() && !self.lacks("open-is-unknown");
+        let is_part = part_of.is_some();
+        let has_parts = !run.progress.taken.is_empty();
         match fault {
+            fault if has_parts => self.order_failed(world, caller, matches!(fault, Fault::Unknown(_))),
+            _ if is_part && !is_doubtful => Self::end(world, caller, End::Unknown),
             Fault::Unknown(_) => Self::end(world, caller, End::Unknown),
             _ if is_doubtful => self.with(run, |change, _, draw| change.give_up(now, draw)),
             Fault::VersionWentDown => {
@@ -336,6 +357,11 @@ impl Scene {
     }
 
     fn decided(&self, world: &mut World, caller: usize) {
+        let has_parts = !world.callers[caller].kind.lines().is_empty();
+        if has_parts { self.orders(world, caller) } else { self.write_decided(world, caller) }
+    }
+
+    pub fn write_decided(&self, world: &mut World, caller: usize) {
         let next = self.decide(world, caller);
         let now = self.now(world, caller);
         let Sending { writes, plan, has_turned } = match next {
@@ -357,6 +383,7 @@ impl Scene {
 
     /// Gives the call the rows that refused its attempt, as the driver does.
     fn learn_refusal(world: &mut World, caller: usize, burned: Option<usize>) {
+        let has_no_contest = world.callers[caller].part_of.is_some() || world.callers[caller].kind.order().is_some();
         let Some(run) = &mut world.callers[caller].run else { return };
         let mut is_race_lost = false;
         for (row, stored) in run.refusal.clone() {
@@ -375,7 +402,7 @@ impl Scene {
             run.known[row] = stored.map_or(Known::Absent, Known::There);
         }
         // An edit pauses by itself, and takes no part in the contest of the others.
-        let is_edit = matches!(&*run.writes, [Write { does: Does::Add { .. }, .. }]);
+        let is_edit = matches!(&*run.writes, [Write { does: Does::Add { .. }, .. }]) || has_no_contest;
         if is_race_lost && !is_edit {
             run.change.lost_race();
         }
@@ -407,7 +434,7 @@ impl Scene {
         Self::end(world, caller, end);
     }
 
-    fn end(world: &mut World, caller: usize, end: End) {
+    pub fn end(world: &mut World, caller: usize, end: End) {
         let one = &mut world.callers[caller];
         let Some(Run { change, answers, .. }) = one.run.take() else { return };
         let open = answers.iter().map(|(id, _)| *id).filter(|id| change.attempts().is_open(*id));
@@ -420,7 +447,8 @@ impl Scene {
         let heard = world.flights[flight].clone();
         if is_late {
             world.left.deadlines -= 1;
-            if let Some(run) = &mut world.callers[heard.caller].run {
+            let whole = world.callers[heard.caller].part_of.unwrap_or(heard.caller);
+            if let Some(run) = &mut world.callers[whole].run {
                 run.is_late = true;
             }
         }
@@ -509,8 +537,18 @@ impl Scene {
             Act::Drop(caller) => {
                 world.left.drops -= 1;
                 world.callers[caller].met.loss = true;
-                Self::end(world, caller, End::Unknown);
-                self.follow(world, caller);
+                let is_own = |one: &usize| *one == caller || world.callers[*one].part_of == Some(caller);
+                for one in (0..world.callers.len()).filter(is_own).collect::<Vec<_>>() {
+                    Self::end(world, one, End::Unknown);
+                    self.follow(world, one);
+                }
+            }
+            Act::Settle(caller, is_late) => {
+                world.left.deadlines -= u8::from(is_late);
+                if let Some(run) = &mut world.callers[caller].run {
+                    run.is_late |= is_late;
+                }
+                self.settles(world, caller);
             }
             Act::Deliver(flight, twice) => {
                 let Way::Answered(answer, shown) = std::mem::replace(&mut world.flights[flight].way, Way::Met) else {

@@ -21,13 +21,16 @@ pub const REQUIRED: &str = "a required write is never applied after the next acq
 /// No late copy of an acquire takes the lease again after its release.
 pub const AGAIN: &str = "what was acquired and released is not acquired again by a late copy";
 pub const FENCED: &str = "the tokens that the item sees never fall";
+pub const SUM: &str = "the sum of stock, holds and orders is exact";
+pub const SOLD_OUT: &str = "told sold out: what is gone belongs to other orders that are placed";
 pub const DECIDED: &str = "a decision is applied to the state that it was made on";
 
 /// A condition on a world.
 pub type Holds = fn(&Scene, &World) -> bool;
 
 /// The promises. They hold in each state.
-pub const PROMISES: [(&str, Holds); 14] = [
+pub const PROMISES: [(&str, Holds); 16] = [
+    (SUM, Scene::has_exact_sums),
     (ONCE, |_, world| changes(world).all(|caller| caller.applied.len() <= 1)),
     (APPLIED, |_, world| {
         changes(world).all(|caller| !matches!(caller.end, Some(End::Applied(_))) || caller.applied.len() == 1)
@@ -44,7 +47,8 @@ pub const PROMISES: [(&str, Holds); 14] = [
         })
     }),
     (NOT_APPLIED, |_, world| {
-        let is_wrong = |caller: &Caller| caller.end == Some(End::NotApplied) && !caller.applied.is_empty();
+        let is_denied = |end: &Option<End>| matches!(end, Some(End::NotApplied | End::Replayed | End::SoldOut));
+        let is_wrong = |caller: &Caller| is_denied(&caller.end) && !caller.applied.is_empty();
         changes(world).all(|caller| !is_wrong(caller) || caller.is_excused)
     }),
     (UNKNOWN, |_, world| {
@@ -57,6 +61,9 @@ pub const PROMISES: [(&str, Holds); 14] = [
     (AGAIN, |_, world| world.history.broken != Some(AGAIN)),
     (FENCED, |_, world| world.history.broken != Some(FENCED)),
     (DECIDED, |_, world| world.history.broken != Some(DECIDED)),
+    (SOLD_OUT, |_, world| {
+        world.callers.iter().all(|caller| caller.end != Some(End::SoldOut) || world.is_sold_out(caller))
+    }),
     (GREATEST, |_, world| {
         let is_of_instances = world.callers.iter().any(|caller| matches!(caller.kind, Kind::Register(..)));
         let seen = world.rows[0].as_ref().and_then(Stored::instance).filter(|instance| instance.live.is_some());
@@ -77,9 +84,9 @@ pub const PROMISES: [(&str, Holds); 14] = [
 ];
 
 /// The examples, each with the models that must show it.
-pub const EXAMPLES: [(&str, &[&str], Holds); 13] = [
-    ("an unknown", &["one-item", "transactions", "leases"], |_, world| ends(world, &End::Unknown)),
-    ("applied although an answer was missing", &["one-item", "transactions"], |_, world| {
+pub const EXAMPLES: [(&str, &[&str], Holds); 16] = [
+    ("an unknown", &["one-item", "transactions", "leases", "holds"], |_, world| ends(world, &End::Unknown)),
+    ("applied although an answer was missing", &["one-item", "transactions", "holds"], |_, world| {
         changes(world).any(|caller| matches!(caller.end, Some(End::Applied(_))) && caller.met.loss)
     }),
     ("a burn", &["one-item", "transactions"], |_, world| world.callers.iter().any(|caller| caller.met.burn)),
@@ -97,6 +104,12 @@ pub const EXAMPLES: [(&str, &[&str], Holds); 13] = [
     ("two processes believe, because their clocks differ too much", &["leases"], |_, world| believers(world) > 1),
     ("a write under a lost lease is refused", &["leases"], |_, world| {
         changes(world).any(|caller| caller.end == Some(End::NotApplied))
+    }),
+    ("sold out", &["holds"], |_, world| ends(world, &End::SoldOut)),
+    ("an order that is there already", &["holds"], |_, world| ends(world, &End::Replayed)),
+    ("an order on the tombstone of a burn", &["holds"], |_, world| {
+        let mut rows = world.rows.iter().flatten().filter_map(Stored::item);
+        rows.any(|row| row.at.version.get() > 1 && row.placed_by.is_some())
     }),
     ("same", &["newest"], |_, world| ends(world, &End::Instance(Said::Same))),
     ("differs", &["newest"], |_, world| ends(world, &End::Instance(Said::Differs))),

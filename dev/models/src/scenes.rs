@@ -1,12 +1,12 @@
 //! The bounds of each model, and for each rule the smallest scene that shows its purpose.
 
 use crate::promises::{
-    AGAIN, APPLIED, COMMITTED, DECIDED, EXAMPLES, FENCED, GREATEST, HOLDERS, NOT_APPLIED, ONCE, REQUIRED, SUPERSEDED,
-    TOKENS,
+    AGAIN, APPLIED, COMMITTED, DECIDED, EXAMPLES, FENCED, GREATEST, HOLDERS, NOT_APPLIED, ONCE, REQUIRED, SOLD_OUT,
+    SUM, SUPERSEDED, TOKENS,
 };
 use crate::state::Kind::{
     Acquire, Add, AddAhead, AddInBand, AddOrUpdate, Adds, Cancel, Checked, Create, Delete, DeleteAtVersion, Fenced,
-    Order, Register, Release, Renew, Required, Restock, Unregister, Update,
+    Order, Place, Register, Release, Renew, Required, Restock, Settle, Unregister, Update,
 };
 use crate::state::{Budget, Kind, LeaseClocks, Scene};
 use crate::table::{OrderKey, Row, Stored, row};
@@ -15,7 +15,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The models, in the order in which they build on each other.
-pub const MODELS: [&str; 4] = ["one-item", "transactions", "leases", "newest"];
+pub const MODELS: [&str; 5] = ["one-item", "transactions", "leases", "newest", "holds"];
 
 /// A scene of a model, or one without a rule.
 pub struct Named {
@@ -108,7 +108,7 @@ macro_rules! rules {
             let base: Scene = $base;
             let budget = Budget { $($field: $value,)* ..base.budget };
             // A rule may have two scenes.
-            let without = Some($name.strip_suffix("-in-transaction").unwrap_or($name));
+            let without = $name.strip_suffix("-in-transaction").or($name.strip_suffix("-of-holds")).or(Some($name));
             let scene = Scene { budget, without, ..base };
             Removal { named: Named { model: $of, name: $name, scene }, rule: $rule, keeps: $keeps }
         }),*]
@@ -125,7 +125,7 @@ fn limits(losses: u8, copies: u8, throttles: u8, deadlines: u8) -> Budget {
 fn item(calls: &[Kind], stock: Option<i8>, (remembered, window): (u64, u64), attempts: u32, budget: Budget) -> Scene {
     Scene {
         calls: calls.iter().map(|kind| (0, *kind)).collect(),
-        rows: [stock.map(|stock| row(stock, 99, false)), None],
+        rows: vec![stock.map(|stock| row(stock, 99, false)), None],
         rules: TableRules { remembered, ..OWN },
         window,
         attempts,
@@ -141,10 +141,11 @@ fn item(calls: &[Kind], stock: Option<i8>, (remembered, window): (u64, u64), att
 #[must_use]
 pub fn beside(scene: Scene, is_open: bool) -> Scene {
     let rules = TableRules { rows_may_vanish: true, versions_may_repeat: is_open, ..scene.rules };
-    let rows = scene.rows.map(|stored| match stored {
+    let rows = scene.rows.into_iter().map(|stored| match stored {
         Some(Stored::Item(Row { stock, .. })) => Some(row(stock, 99, true)),
         stored => stored,
     });
+    let rows = rows.collect();
     Scene { rows, rules, ..scene }
 }
 
@@ -156,14 +157,14 @@ fn ending(scene: Scene) -> Scene {
 /// The scenes of all models. With `is_deep`, larger ones.
 #[must_use]
 pub fn scenes(is_deep: bool) -> Vec<Named> {
-    let of = [of_one_item, of_transactions, of_leases, of_newest];
+    let of = [of_one_item, of_transactions, of_leases, of_newest, of_holds];
     of.into_iter().flat_map(|scenes| scenes(is_deep)).collect()
 }
 
 /// The rules of all models.
 #[must_use]
 pub fn removals() -> Vec<Removal> {
-    let of = [rules_of_one_item, rules_of_transactions, rules_of_leases, rules_of_newest];
+    let of = [rules_of_one_item, rules_of_transactions, rules_of_leases, rules_of_newest, rules_of_holds];
     of.into_iter().flat_map(|rules| rules()).collect()
 }
 
@@ -280,7 +281,7 @@ const fn none(x: i8) -> Stock {
 
 #[must_use]
 pub fn two(calls: &[Kind], [x, y]: Stock, memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
-    let rows = [x.map(|stock| row(stock, 98, false)), y.map(|stock| row(stock, 99, false))];
+    let rows = vec![x.map(|stock| row(stock, 98, false)), y.map(|stock| row(stock, 99, false))];
     let base = item(calls, None, memory, attempts, budget);
     let rules = TableRules { rows_may_vanish: budget.removals > 0, ..base.rules };
     Scene { rows, rules, ..base }
@@ -371,7 +372,7 @@ fn lease(calls: &[(usize, Kind)], seconds: u8, apart: u64, budget: Budget) -> Sc
     let length = Duration::from_secs(2);
     Scene {
         calls: calls.to_vec(),
-        rows: [None, Some(row(0, 99, false))],
+        rows: vec![None, Some(row(0, 99, false))],
         life: Duration::from_mins(9),
         lease: LeaseClocks { length, skew: length, apart: Duration::from_secs(apart) },
         ..item(&[], None, (4, 4), 3, Budget { seconds, ..budget })
@@ -472,5 +473,89 @@ fn rules_of_newest() -> Vec<Removal> {
         "newest-tombstone" GREATEST "a delete leaves a tombstone" {} of(&[Register(OLD, 1), Unregister(OLD)]);
         "newest-margin" SUPERSEDED "a tombstone that TTL may remove soon proves nothing about a register" { hours: 1 }
             of(&[Unregister(OLD), Register(OLD, 1)]);
+    }
+}
+
+// Products are at the places 0, 4 and 5, orders at 1, 2 and 3.
+const ONE: Kind = Place(1, &[(0, 1)]);
+const OTHER: Kind = Place(2, &[(0, 1)]);
+const TWO: Kind = Place(1, &[(0, 1), (4, 1)]);
+const SAME_TWO: Kind = Place(2, &[(4, 1), (0, 1)]);
+const NEXT_TWO: Kind = Place(2, &[(4, 1), (5, 1)]);
+const LAST_TWO: Kind = Place(3, &[(5, 1), (0, 1)]);
+const SETTLE: Kind = Settle(0);
+
+/// Products with this stock, and three keys of orders.
+fn held(calls: &[Kind], stock: &[i8], memory: (u64, u64), attempts: u32, budget: Budget) -> Scene {
+    let product = |place: usize| Some(row(*stock.get(place)?, 97 + place as u64, false));
+    let rows = vec![product(0), None, None, None, product(1), product(2)];
+    Scene { rows, ..item(calls, None, memory, attempts, budget) }
+}
+
+/// The same where an earlier attempt of the first order was burned.
+fn burned(mut scene: Scene) -> Scene {
+    let tombstone = |stored: &Stored| Some(Row { purge_at: Some(u64::MAX), ..stored.item()?.clone() });
+    scene.rows[1] = tombstone(&row(0, 96, false)).map(Stored::Item);
+    scene
+}
+
+fn of_holds(is_deep: bool) -> Vec<Named> {
+    let one = |calls: &[_], budget| held(calls, &[1], (4, 2), 2, budget);
+    if is_deep {
+        return scenes! { "holds":
+            "one-key" {} one(&[ONE, ONE], limits(2, 1, 0, 1));
+            "one-burned-key" { drops: 1 } burned(one(&[ONE, ONE], limits(1, 1, 0, 1)));
+            "last-item" { drops: 1, hedges: 1 } one(&[ONE, OTHER], limits(1, 1, 0, 1));
+            "chain" {} held(&[TWO, NEXT_TWO], &[1, 1, 1], (4, 2), 2, limits(1, 1, 0, 1));
+            "circle" {} held(&[TWO, NEXT_TWO, LAST_TWO], &[1, 1, 1], (4, 3), 2, limits(0, 0, 0, 0));
+            "restocks" { others: [2, 0] } held(&[ONE, OTHER], &[1], (2, 1), 2, limits(1, 1, 0, 1));
+            "cancellation" {} one(&[ONE, Cancel, OTHER], limits(1, 1, 0, 0));
+            "settlers" { drops: 1 } one(&[ONE, SETTLE, SETTLE], limits(1, 1, 0, 0));
+            "rejected" { rejections: 1 } one(&[ONE, OTHER], limits(1, 1, 1, 0));
+        };
+    }
+    scenes! { "holds":
+        "one-key" {} one(&[ONE, ONE], limits(1, 1, 0, 1));
+        "one-burned-key" { drops: 1 } burned(one(&[ONE, ONE], limits(1, 0, 0, 1)));
+        "last-item" { drops: 1 } one(&[ONE, OTHER], limits(1, 1, 0, 1));
+        "chain" {} held(&[TWO, NEXT_TWO], &[1, 1, 1], (4, 2), 2, limits(1, 0, 0, 1));
+        "crossing" {} held(&[TWO, SAME_TWO], &[1, 1], (4, 2), 2, limits(1, 0, 0, 0));
+        "restock" { others: [1, 0] } one(&[ONE, OTHER], limits(1, 1, 0, 0));
+        "late-restock" {} one(&[ONE, OTHER, Update], limits(0, 1, 0, 0));
+        "cancellation" {} one(&[ONE, Cancel, OTHER], limits(1, 0, 0, 0));
+        "deletion" {} one(&[ONE, Delete, SETTLE], limits(1, 1, 0, 0));
+        "settlers" {} one(&[ONE, SETTLE, SETTLE], limits(1, 0, 0, 0));
+        "settler" {} one(&[ONE, SETTLE], limits(2, 2, 0, 1));
+        "rejected" { rejections: 1 } one(&[ONE, OTHER], limits(1, 0, 1, 0));
+    }
+}
+
+fn rules_of_holds() -> Vec<Removal> {
+    let any = |calls: &[_], stock: i8, memory| held(calls, &[stock], memory, 2, limits(1, 1, 0, 0));
+    let one = |calls: &[_], stock| any(calls, stock, (4, 2));
+    rules! { "holds":
+        "burns-first" SUM "an attempt is burned before others give back what it took" {} one(&[ONE, OTHER], 1);
+        "keeps-tombstones" SUM "the tombstone of a burn is kept" {} one(&[ONE, OTHER], 1);
+        "one-create" SUM "a refused create ends its attempt" {} one(&[ONE, OTHER], 1);
+        "new-attempt" SUM "what follows a give-back is another attempt" {} one(&[ONE, OTHER], 1);
+        "demands-base" SUM "an order demands the tombstone on which its attempt began" {} burned(one(&[ONE, OTHER], 1));
+        "hold-names-base" SUM "a hold names the base of its order" {} burned(one(&[ONE, OTHER], 1));
+        "names-attempt" SUM "an order names the attempt that placed it" {} burned(one(&[ONE, ONE, OTHER], 3));
+        "cancellation-keeps-attempt" SUM "a cancelled order still names its attempt" {} one(&[ONE, Cancel], 1);
+        "demands-hold" SUM "a give-back demands its hold" {} one(&[ONE, OTHER], 1);
+        "settlement-raises" SUM "a give-back raises the version" {} one(&[ONE, OTHER, Update], 1);
+        "proved" SUM "a hold is removed only if its order is placed" {} one(&[ONE, OTHER], 2);
+        "owner-leaves" SUM "after a create with a lost answer, its owner gives nothing back" { deadlines: 1 } one(&[ONE], 1);
+        "takes-all" SUM "an order is placed only if all is taken" {}
+            held(&[TWO, OTHER], &[1, 1], (4, 2), 2, limits(0, 0, 0, 0));
+        "unproved-is-no-take" SUM "an unproved take is none" { others: [2, 0] } any(&[ONE], 1, (2, 1));
+        "judge-of-holds" SUM "a refused create is judged by the memory of its tombstone" {} burned(one(&[ONE], 1));
+        "id-is-absent-of-holds" SUM "a take demands that the row does not know its id" {} one(&[ONE], 2);
+        "window-ends-of-holds" SUM "the window of a take ends" { others: [1, 0] } any(&[ONE], 2, (1, 1));
+        "prune-late-of-holds" SUM "the id of a take stays for R commits" { others: [1, 0] } any(&[ONE], 2, (3, 3));
+        "delete-without-holds" SUM "a product is deleted only without holds" {} one(&[ONE, Delete], 1);
+        "provisional" SOLD_OUT "what is held may come back" {} one(&[ONE, OTHER, SETTLE], 1);
+        "own-holds-too" SOLD_OUT "what is held for the same order may come back too" {} one(&[ONE, ONE], 1);
+        "gone-came-back" SOLD_OUT "a hold without an order comes back" {} one(&[ONE, OTHER, SETTLE], 1);
     }
 }

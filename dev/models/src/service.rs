@@ -1,7 +1,7 @@
 //! The service: a request meets the table, and an answer shows what it met.
 
 use crate::promises::{AGAIN, DECIDED, FENCED, REQUIRED, TOKENS};
-use crate::state::{Applied, Flight, Kind, ROWS, Request, Rows, Run, Scene, Way, World};
+use crate::state::{Applied, Flight, Kind, Request, Rows, Run, Scene, Way, World};
 use crate::table::{Does, OrderKey, Row, Stored, Write, order};
 use fencepost_core::{Answer, Base, ItemVersion, Outcome, Reason, Seen, SeenRow, Trace, is_lost};
 
@@ -39,7 +39,7 @@ impl Scene {
                 let is_stale = self.lacks("ask-rows");
                 let mut shown: Rows = rows.iter().map(|row| (*row, world.rows[*row].clone())).collect();
                 // A batch may leave rows out.
-                shown.truncate(if self.happens(world, 4) { 1 } else { ROWS });
+                shown.truncate(if self.happens(world, 4) { 1 } else { usize::MAX });
                 let mut answer = Answer::of(Outcome::Applied, true);
                 if let Some(run) = &world.callers[caller].run {
                     let known = |row: usize| run.stored(row).filter(|_| is_stale && run.has_sent);
@@ -189,6 +189,9 @@ impl Scene {
             _ => None,
         };
         let one = &mut world.callers[caller];
+        if one.part_of.is_some() {
+            return;
+        }
         one.is_excused |= is_copy && one.end.is_some() && id.is_some_and(|id| one.open.contains(&id));
         one.is_excused |= is_copy && one.end.is_some() && matches!(one.kind, Kind::Register(..));
         one.applied.push(Applied { id, at, does: does_of(writes) });

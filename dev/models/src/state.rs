@@ -1,17 +1,16 @@
 //! The state of a world: the rows, the callers, the requests on their way and the time. A [`Scene`] has its bounds.
 
-use crate::table::{Does, OrderKey, Stored, Without, Write};
+use crate::holds::Progress;
+use crate::table::{Does, Hold, OrderKey, Stored, Without, Write};
 use fencepost_core::{Answer, Change, ClientState, ItemVersion, Now, SendId, TableRules, WriteId};
 use std::time::{Duration, SystemTime};
-
-pub const ROWS: usize = 2;
 
 /// A world at its beginning, with the faults and events that may come.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Scene {
     /// The calls, each with its process.
     pub calls: Vec<(usize, Kind)>,
-    pub rows: [Option<Stored>; ROWS],
+    pub rows: Vec<Option<Stored>>,
     pub rules: TableRules,
     /// W.
     pub window: u64,
@@ -42,8 +41,8 @@ pub struct Budget {
     pub drops: u8,
     /// Rejections because of the stored data.
     pub rejections: u8,
-    /// Updates of each row by others that use the crate.
-    pub others: [u8; ROWS],
+    /// Updates of each of the first rows by others that use the crate.
+    pub others: [u8; 2],
     /// Writes by other programs, which demand the version, raise it and drop the memory.
     pub overwrites: u8,
     /// Other programs that put the first state of the row back.
@@ -109,11 +108,20 @@ pub enum Kind {
     Register(OrderKey, u8),
     /// Deletes an instance and all older ones.
     Unregister(OrderKey),
+    /// Places the order at this place, and takes so many of each product, without a transaction.
+    Place(usize, &'static [(usize, i8)]),
+    /// Settles the holds of a product.
+    Settle(usize),
+    /// A part of an order or a settlement: an edit of a product, the burn of a base, or nothing.
+    Take(Hold),
+    Back(Hold),
+    Burn(Hold),
+    Idle,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct World {
-    pub rows: [Option<Stored>; ROWS],
+    pub rows: Vec<Option<Stored>>,
     pub callers: Vec<Caller>,
     pub flights: Vec<Flight>,
     /// The time since 1970.
@@ -171,6 +179,10 @@ pub struct Caller {
     /// Whether a copy of an open attempt was applied after its end: the case that is known and left open.
     pub is_excused: bool,
     pub met: Met,
+    /// The call of which it is a part.
+    pub part_of: Option<usize>,
+    /// What was missing when it was told as sold out, of each product, if these holds of other orders are all placed.
+    pub missing: Vec<(i8, Vec<Hold>)>,
 }
 
 /// What a call has met, for the examples that each model has to show.
@@ -192,7 +204,7 @@ pub struct Met {
 pub struct Run {
     pub change: Change,
     pub client: ClientState,
-    pub known: [Known; ROWS],
+    pub known: Vec<Known>,
     /// The attempt that was decided last.
     pub writes: Vec<Write>,
     /// The answers of the attempts that may have been applied.
@@ -210,6 +222,7 @@ pub struct Run {
     pub drawn: u64,
     /// The highest number drawn that was used.
     pub used: u64,
+    pub progress: Progress,
 }
 
 /// Rows with their places.
@@ -237,6 +250,8 @@ pub struct Applied {
 pub enum End {
     Applied(Applied),
     NotApplied,
+    Replayed,
+    SoldOut,
     Unknown,
     /// What a register or a delete of an instance is told.
     Instance(Said),
@@ -291,9 +306,10 @@ impl Scene {
     /// The time as a caller sees it.
     #[must_use]
     pub fn now(&self, world: &World, caller: usize) -> Now {
-        let Caller { process, began, run, .. } = &world.callers[caller];
+        let Caller { process, began, run, part_of, .. } = &world.callers[caller];
         let spent = world.now.saturating_sub(began.unwrap_or(world.now));
-        let is_late = run.as_ref().is_some_and(|run| run.is_late);
+        let whole = part_of.and_then(|whole| world.callers[whole].run.as_ref()).or(run.as_ref());
+        let is_late = whole.is_some_and(|run| run.is_late);
         let left = if is_late { Duration::ZERO } else { Duration::from_mins(1).saturating_sub(spent) };
         Now { at: world.now, wall: SystemTime::UNIX_EPOCH + world.now + world.history.ahead[*process], left }
     }
@@ -325,7 +341,9 @@ impl Kind {
     /// Whether it changes an item, exactly once.
     #[must_use]
     pub fn is_change(self) -> bool {
-        !matches!(self, Kind::Acquire | Kind::Renew | Kind::Release | Kind::Register(..) | Kind::Unregister(..))
+        let is_part = matches!(self, Kind::Settle(_) | Kind::Take(_) | Kind::Back(_) | Kind::Burn(_) | Kind::Idle);
+        let is_instance = matches!(self, Kind::Register(..) | Kind::Unregister(..));
+        !is_part && !is_instance && !matches!(self, Kind::Acquire | Kind::Renew | Kind::Release)
     }
 }
 

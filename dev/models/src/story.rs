@@ -17,7 +17,8 @@ pub fn tell(way: &[(World, Option<Act>)]) -> String {
 }
 
 fn sentence(before: &World, act: &Act, after: &World) -> String {
-    let name = |caller: usize| char::from(b'A' + u8::try_from(caller).unwrap_or(25));
+    let whole = |caller: usize| before.callers[caller].part_of.unwrap_or(caller);
+    let name = |caller: usize| char::from(b'A' + u8::try_from(whole(caller)).unwrap_or(25));
     let whose = |flight: usize| {
         let flight = &before.flights[flight];
         format!("{}'s {}", name(flight.caller), request(&flight.request))
@@ -59,6 +60,10 @@ fn sentence(before: &World, act: &Act, after: &World) -> String {
             format!("The answer to {} arrives {times}.{}", whose(*flight), follows_of(*flight))
         }
         Act::Other(_) => format!("Somebody else adds one by an update ({}).", rows(after)),
+        Act::Settle(caller, is_late) => {
+            let late = in_time(is_late);
+            format!("{} looks at the orders of the holds in its way.{late}{}", name(*caller), follows(*caller))
+        }
         Act::Overwrite(_) => format!("Another program writes the row and drops its memory ({}).", rows(after)),
         Act::Reset(_) => format!("Another program puts the first state of the row back ({}).", rows(after)),
         Act::Remove => format!("Another program removes or replaces a row ({}).", rows(after)),
@@ -99,6 +104,8 @@ fn told(end: &End) -> String {
             format!("applied{}", at.map(|at| format!(" (version {})", at.version)).unwrap_or_default())
         }
         End::NotApplied => "not applied".to_owned(),
+        End::Replayed => "the order is there".to_owned(),
+        End::SoldOut => "sold out".to_owned(),
         End::Unknown => "unknown".to_owned(),
         End::Instance(said) => format!("{said:?}").to_lowercase(),
     }
@@ -127,6 +134,9 @@ fn write(write: &Write) -> String {
         Does::Remove => "delete".to_owned(),
         Does::Burn => "burn".to_owned(),
         Does::Check => "check".to_owned(),
+        Does::Take(hold, _) => format!("take of {} for attempt {}", hold.quantity, number(hold.attempt)),
+        Does::GiveBack(hold) => format!("give-back of {} for attempt {}", hold.quantity, number(hold.attempt)),
+        Does::Place(attempt) => format!("order for attempt {}", number(*attempt)),
         other => format!("{other:?}"),
     };
     let id = write.id.map(|id| format!(" (id {})", number(id))).unwrap_or_default();
@@ -148,8 +158,14 @@ fn rows(world: &World) -> String {
 
 fn row(stored: &Stored) -> String {
     match stored {
-        Stored::Item(Row { at, memory, stock, purge_at, fence, .. }) => {
-            let what = if purge_at.is_some() { "a tombstone".to_owned() } else { format!("stock {stock}") };
+        Stored::Item(Row { at, memory, stock, purge_at, fence, holds, placed_by, .. }) => {
+            let what = match (purge_at, placed_by) {
+                (Some(_), _) => "a tombstone".to_owned(),
+                (None, Some(attempt)) => format!("{stock} ordered by attempt {}", number(*attempt)),
+                (None, None) => format!("stock {stock}"),
+            };
+            let held = holds.values().map(|hold| format!(", {} held by {}", hold.quantity, number(hold.attempt)));
+            let what = held.fold(what, |what, held| what + &held);
             let trace = |(id, trace): (&WriteId, &Trace)| match trace {
                 Trace::Applied(version) => format!("{}@{version}", number(*id)),
                 Trace::Burned(version) => format!("{} burned@{version}", number(*id)),

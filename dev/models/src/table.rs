@@ -28,6 +28,23 @@ pub struct Row {
     pub fence: Option<u64>,
     /// The tickets given out, and the last one served.
     pub line: Line,
+    /// On a product: what attempts have taken for their orders.
+    pub holds: BTreeMap<WriteId, Hold>,
+    /// On an order: the attempt that placed it.
+    pub placed_by: Option<WriteId>,
+}
+
+/// A part of the stock of a product, taken for an order.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Hold {
+    pub attempt: WriteId,
+    /// The place of the product.
+    pub product: usize,
+    pub quantity: i8,
+    /// The place of the order.
+    pub order: usize,
+    /// The tombstone on which the attempt creates the order.
+    pub base: Option<ItemVersion>,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -92,6 +109,12 @@ pub enum Does {
     Remove,
     /// Leaves the id as burned.
     Burn,
+    /// Takes a part of the stock, and leaves a hold. Removes those of these attempts, which have placed their orders.
+    Take(Hold, Vec<WriteId>),
+    /// Adds back what this hold has taken, and removes it.
+    GiveBack(Hold),
+    /// Creates an order as this attempt.
+    Place(WriteId),
     /// Changes nothing.
     Check,
     Acquire {
@@ -142,24 +165,26 @@ impl Write {
 
     fn meets_free_key(&self) -> Option<Option<Row>> {
         let Some(Base::NoRow(version)) = self.on else { return None };
-        let (stock, purge_at, fence) = match self.does {
-            Does::Set(stock) => (stock, None, self.fence),
-            Does::Bury { purge_at } => (0, Some(purge_at), None),
+        let (stock, purge_at, fence, placed_by) = match self.does {
+            Does::Set(stock) => (stock, None, self.fence, None),
+            Does::Place(attempt) => (1, None, None, Some(attempt)),
+            Does::Bury { purge_at } => (0, Some(purge_at), None, None),
             _ => return (self.does == Does::Check).then_some(None),
         };
         let id = self.id?;
         let memory = Some(BTreeMap::from([(id, Trace::Applied(Version::ABSENT))]));
         let at = ItemVersion { version, incarnation: id.as_incarnation() };
-        Some(Some(Row { at, memory, stock, purge_at, fence, line: Line::default() }))
+        Some(Some(Row { at, memory, stock, purge_at, fence, line: Line::default(), holds: BTreeMap::new(), placed_by }))
     }
 
     fn meets_row(&self, row: &Row, without: Without) -> Option<Option<Row>> {
         let has = |rule| without != Some(rule);
         let is_live = row.purge_at.is_none();
-        let is_window = matches!(self.does, Does::Add { .. } | Does::Burn);
+        let is_window = matches!(self.does, Does::Add { .. } | Does::Burn | Does::Take(..) | Does::GiveBack(_));
         let is_at = match self.on {
             None => true,
             Some(Base::NoRow(_)) => false,
+            Some(Base::Row { .. }) if matches!(self.does, Does::Place(_)) && !has("demands-base") => true,
             Some(Base::Row { version, window, incarnation }) => {
                 let (first, at) = (version.get(), row.at.version.get());
                 (row.at.incarnation == incarnation || !has("incarnation"))
@@ -180,9 +205,13 @@ impl Write {
         next.fence = self.fence.or(row.fence);
         let mut leaves = self.id.filter(|_| has("update-leaves-id")).map(|id| (id, Trace::Applied(before)));
         match self.does {
-            Does::Set(stock) => (next.stock, next.purge_at) = (stock, None),
+            Does::Set(stock) => {
+                (next.stock, next.purge_at) = (stock, None);
+                next.placed_by = row.placed_by.filter(|_| has("cancellation-keeps-attempt"));
+            }
             Does::Add { by, low, high } if is_live && (low..=high).contains(&row.stock) => next.stock += by,
             Does::Bury { .. } | Does::Remove if !is_live => return None,
+            Does::Bury { .. } if !row.holds.is_empty() && has("delete-without-holds") => return None,
             Does::Remove => return Some(None),
             Does::Bury { .. } if !has("tombstone") => return Some(None),
             Does::Bury { purge_at } => (next.stock, next.purge_at) = (0, Some(purge_at)),
@@ -191,6 +220,19 @@ impl Write {
                 next.fence = row.fence;
             }
             Does::Check => return Some(Some(row.clone())),
+            Does::Take(hold, ref placed) if is_live && row.stock >= hold.quantity => {
+                next.stock -= hold.quantity;
+                next.holds.retain(|attempt, _| !placed.contains(attempt));
+                next.holds.insert(hold.attempt, hold);
+            }
+            Does::GiveBack(hold) if is_live && (row.holds.contains_key(&hold.attempt) || !has("demands-hold")) => {
+                next.stock += hold.quantity;
+                next.holds.remove(&hold.attempt);
+                next.at = if has("settlement-raises") { next.at } else { row.at };
+            }
+            Does::Place(attempt) if !is_live => {
+                (next.stock, next.purge_at, next.placed_by) = (1, None, Some(attempt));
+            }
             _ => return None,
         }
         if let (Some(id), true) = (self.id, row.at.incarnation.is_foreign()) {
@@ -323,7 +365,8 @@ pub fn row(stock: i8, id: u64, is_foreign: bool) -> Stored {
     let incarnation = if is_foreign { content(version(1), stock) } else { WriteId::from_random(id).as_incarnation() };
     let at = ItemVersion { version: version(1), incarnation };
     let memory = (!is_foreign).then_some(memory);
-    Stored::Item(Row { at, memory, stock, purge_at: None, fence: None, line: Line::default() })
+    let (line, holds) = Default::default();
+    Stored::Item(Row { at, memory, stock, purge_at: None, fence: None, line, holds, placed_by: None })
 }
 
 /// The version with this number.
