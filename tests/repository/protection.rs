@@ -2,17 +2,27 @@
 //! for. Every metric is documented, and alarms and widgets name metrics that are written.
 
 use super::files::{Complaints, read, template};
+use crate::crashes::on_paused_time;
 use crate::devices::world;
 use crate::devices::world::TABLES;
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
+use crate::harness::functions::PRODUCTS;
 use crate::harness::server::{Fault, Server};
+use crate::harness::states::leave_hold;
+use crate::harness::world::context;
+use crate::shop::world::Shop;
 use dev::failure::Failure;
 use dev::template::FILE;
 use dev::yaml;
 use dev::yaml::Place;
+use fencepost::testing::{Reporter, run_scheduled};
+use lambda_runtime::{Config, LambdaEvent};
 use serde_json::Value;
+use serde_json::value::RawValue;
 use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// One metric that an alarm looks at. `of` has the resources of its dimensions, or `name=value` where a value is a text. It
 /// is empty for a metric of our own that is of the whole stack.
@@ -318,6 +328,28 @@ async fn recorded_line() -> Value {
     process.end().await.pop().expect("one line")
 }
 
+/// A run of `settle-holds` that removes a hold, gives one back, and burns its attempt.
+fn line_about_holds() -> Value {
+    let settled = || {
+        on_paused_time(async {
+            let shop = Shop::with(&[("a", 9), ("b", 9)]).await;
+            shop.place("k-1", &[("a", 1)]).await.shown(201);
+            leave_hold(&shop.engine, PRODUCTS, "b", ("AAAAAAAAAAA", 5), None);
+            let lines = Arc::new(Mutex::new(Vec::new()));
+            let kept = lines.clone();
+            let reporter = Reporter::to(NAMESPACE, move |line| kept.lock().expect("no panic").push(line));
+            let mut context = context(Duration::from_mins(15));
+            context.env_config = Arc::new(Config { function_name: "settle-holds".to_owned(), ..Config::default() });
+            let event = LambdaEvent::new(RawValue::NULL.to_owned(), context);
+            let settle = &functions::settle_holds::settle;
+            run_scheduled(&shop.app.holds, settle, event, &reporter).await.expect("nothing is in its way");
+            lines.lock().expect("no panic").pop().expect("one line")
+        })
+    };
+    let line = std::thread::spawn(settled).join().expect("a line");
+    serde_json::from_str(&line).expect("JSON")
+}
+
 /// Whether a line has a value for a metric with these dimensions. Where none is given, a dimension has the line's value.
 fn is_written(line: &Value, name: &str, dimensions: &[Dimension]) -> bool {
     let metrics = Metrics::read(std::slice::from_ref(line), NAMESPACE);
@@ -343,11 +375,12 @@ fn widgets() -> Vec<Value> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_metric_is_documented_and_alarms_and_widgets_name_metrics_that_are_written() {
-    let line = recorded_line().await;
+    let lines = [recorded_line().await, line_about_holds()];
+    let is_written = |name: &str, dimensions: &[Dimension]| lines.iter().any(|line| is_written(line, name, dimensions));
     let mut found = Complaints::default();
-    let directives = line["_aws"]["CloudWatchMetrics"].as_array().expect("directives");
-    let written: BTreeSet<_> = directives
+    let written: BTreeSet<_> = lines
         .iter()
+        .flat_map(|line| line["_aws"]["CloudWatchMetrics"].as_array().expect("directives"))
         .flat_map(|directive| directive["Metrics"].as_array().expect("metrics"))
         .map(|metric| metric["Name"].as_str().expect("a name"))
         .collect();
@@ -359,7 +392,7 @@ async fn every_metric_is_documented_and_alarms_and_widgets_name_metrics_that_are
         found.push(format!("{OPERATIONS}: {name} is a metric that is not documented, or not written"));
     }
     for (alarm, name, dimensions) in watched_metrics_of_ours() {
-        found.unless(is_written(&line, &name, &dimensions), || {
+        found.unless(is_written(&name, &dimensions), || {
             format!("{FILE}: {alarm} watches {name} by {dimensions:?}, which no function writes")
         });
     }
@@ -381,7 +414,7 @@ async fn every_metric_is_documented_and_alarms_and_widgets_name_metrics_that_are
                 namespace = if first == "." { namespace } else { first };
                 (row[1].as_str().expect("a name"), Vec::new())
             };
-            found.unless(namespace != NAMESPACE || is_written(&line, name, &dimensions), || {
+            found.unless(namespace != NAMESPACE || is_written(name, &dimensions), || {
                 format!("{FILE}: {title} draws {name} by {dimensions:?}, which no function writes")
             });
         }

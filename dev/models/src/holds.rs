@@ -2,45 +2,12 @@
 //! `Attempt::send` and `Holder`. Each edit of a product and each burn is a part of its call, with a machine of its own.
 
 use crate::front::{FIRST, at, bare, bits, live};
-use crate::state::{Caller, End, Kind, Known, Run, Scene, World};
+use crate::state::{Caller, End, Kind, Known, Run, Scene, Then, World};
 use crate::table::{Does, Hold, Row, Stored, Write, version};
 use fencepost_core::Base;
 use fencepost_core::hold::{Deciding, Fate, Settlement, fate, settlement};
 use std::collections::BTreeSet;
 use std::time::Duration;
-
-/// How far an order or a settlement has come.
-#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
-pub struct Progress {
-    decisions: u32,
-    /// What the attempt of the last decision has taken, or may have taken.
-    pub taken: Vec<Hold>,
-    /// Whether nothing proves what became of one of its takes.
-    has_failed: bool,
-    /// How many parts have begun so far, how many are under way, and what follows them.
-    begun: u64,
-    parts: usize,
-    then: Then,
-    /// The holds in its way that are not known to be placed, and whether it has looked at their orders.
-    open: Vec<Hold>,
-    has_looked: bool,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
-enum Then {
-    #[default]
-    Decide,
-    Place,
-    Settle,
-    Fail,
-}
-
-impl Progress {
-    /// Whether holds are in its way, at whose orders it may look.
-    pub(crate) fn settles(&self) -> bool {
-        self.then == Then::Settle && self.parts == 0
-    }
-}
 
 impl Kind {
     /// The products at which an order or a settlement looks, with what it takes.

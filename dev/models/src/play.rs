@@ -2,9 +2,8 @@
 //! asked and told as the driver of the crate does.
 
 use crate::front::{FIRST, Next, Sending, bits, first_reads, held, number};
-use crate::holds::Progress;
 use crate::service::{does_of, scramble};
-use crate::state::{Applied, Caller, End, Flight, Known, Request, Rows, Run, Said, Scene, Way, World};
+use crate::state::{Applied, Caller, End, Flight, Known, Progress, Request, Rows, Run, Said, Scene, Way, World};
 use crate::table::{Does, Stored, Write, content, row, version};
 use fencepost_core::{
     Action, Answer, Base, Change, ClientState, Fault, ItemVersion, Leave, Line, Outcome, Reason, RetryPolicy, SendId,

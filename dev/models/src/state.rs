@@ -1,6 +1,5 @@
 //! The state of a world: the rows, the callers, the requests on their way and the time. A [`Scene`] has its bounds.
 
-use crate::holds::Progress;
 use crate::table::{Does, Hold, OrderKey, Stored, Without, Write};
 use fencepost_core::{Answer, Change, ClientState, ItemVersion, Now, SendId, TableRules, WriteId};
 use std::time::{Duration, SystemTime};
@@ -351,5 +350,38 @@ impl Run {
     #[must_use]
     pub fn stored(&self, row: usize) -> Option<&Stored> {
         if let Known::There(stored) = &self.known[row] { Some(stored) } else { None }
+    }
+}
+
+/// How far an order or a settlement has come.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct Progress {
+    pub decisions: u32,
+    /// What the attempt of the last decision has taken, or may have taken.
+    pub taken: Vec<Hold>,
+    /// Whether nothing proves what became of one of its takes.
+    pub has_failed: bool,
+    /// How many parts have begun so far, how many are under way, and what follows them.
+    pub begun: u64,
+    pub parts: usize,
+    pub then: Then,
+    /// The holds in its way that are not known to be placed, and whether it has looked at their orders.
+    pub open: Vec<Hold>,
+    pub has_looked: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
+pub enum Then {
+    #[default]
+    Decide,
+    Place,
+    Settle,
+    Fail,
+}
+
+impl Progress {
+    /// Whether holds are in its way, at whose orders it may look.
+    pub(crate) fn settles(&self) -> bool {
+        self.then == Then::Settle && self.parts == 0
     }
 }

@@ -3,7 +3,9 @@
 use super::ledger::{Totals, Twice};
 use super::naive::{self, Ended};
 use super::scene::{Actor, Scene, Verdict, request};
-use super::story::{ACKNOWLEDGED, Counter, HELD, Settings, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were};
+use super::story::{
+    ACKNOWLEDGED, Counter, HELD, Settings, Side, Story, TWICE, UNKNOWN, counter, live_rows, numbered, were,
+};
 use fencepost::{Store, Table};
 use fencepost_test::{Engine, number};
 use functions::order::Order;
@@ -40,7 +42,9 @@ pub const FLASH_SALE: Story = Story {
     summary: "Three hundred items are for sale, and a thousand buyers want one, at twenty tills at once. Three hundred orders \
               must take them, and the others must learn that they are gone.",
     settings: Settings { writers: 20, changes: 50, ..Settings::PLAIN },
-    facts: |settings| format!("{} tills, {} buyers each, {} items", settings.writers, settings.changes, items(settings)),
+    facts: |settings| {
+        format!("{} tills, {} buyers each, {} items", settings.writers, settings.changes, items(settings))
+    },
     seeds: &[1],
     lost_answers: &[2],
     clients: |settings| numbered("till", settings),
