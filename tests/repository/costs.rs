@@ -6,7 +6,8 @@ use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
 use crate::harness::engine::{Engine, embedded_with_indexed_tables, is_read};
 use crate::harness::events::{Event, load, sample};
-use crate::harness::functions::{Alone, Devices, Functions, Leasing, Mappings, Shop, all_routes, alone};
+use crate::harness::functions::{Alone, Devices, Functions, Leasing, Mappings, PRODUCTS, Shop, all_routes, alone};
+use crate::harness::states::leave_hold;
 use crate::harness::world::World;
 use aws_sdk_dynamodb::Client;
 use fencepost::{Call, Deadline};
@@ -114,7 +115,7 @@ async fn of_devices() -> (Vec<String>, BTreeSet<String>) {
     (till.rows, till.routes)
 }
 
-/// Every route of inventory and place-order on products that remember 40 writes.
+/// Every route of inventory and place-order on products that remember 24 writes.
 async fn of_shop() -> (Vec<String>, BTreeSet<String>) {
     let mut till = Till::<Shop>::new();
     let product = |event: &str, id: &str| load(event).of("productId", id);
@@ -138,6 +139,18 @@ async fn of_shop() -> (Vec<String>, BTreeSet<String>) {
     let cancel = load("place-order-cancel").of("orderId", &id);
     till.count(", two lines", &cancel).await;
     till.count(", again", &cancel).await;
+    for holds in [10_u8, 50] {
+        let id = format!("held-{holds}");
+        till.prepare(&product("inventory-create", &id).json(&stock)).await;
+        for hold in 0..holds {
+            let attempt = format!("AAAAAAAA{}{}A", char::from(b'a' + hold / 26), char::from(b'a' + hold % 26));
+            leave_hold(&till.world.engine, PRODUCTS, &id, (&attempt, 1), None);
+        }
+        till.count(&format!(", {holds} undecided holds"), &product("inventory-get", &id)).await;
+        let lines = json!([{"productId": id, "quantity": 1}]);
+        let order = load("place-order-place").json(&json!({"userId": "user-1", "lines": lines})).key(&id);
+        till.count(&format!(", one line, {holds} undecided holds"), &order).await;
+    }
     (till.rows, till.routes)
 }
 

@@ -1,6 +1,6 @@
 //! One product takes hundreds of orders a second, where transactions allow some dozens.
 
-use crowds::orders::{Outcome, Scene, Way, play};
+use crowds::orders::{Outcome, Scene, Way, play, quiet};
 use std::time::Duration;
 
 const CLIENTS: usize = 20;
@@ -30,4 +30,26 @@ fn one_product_takes_ten_times_as_many_orders_as_by_transactions_for_less_than_h
     println!("{fast:.0} orders a second for {cheap:.2} write units each, by transactions {slow:.0} for {dear:.2}");
     assert!(fast >= 8.0 * slow && fast >= 300.0, "{fast:.0} and {slow:.0} orders a second");
     assert!(cheap <= 3.6 && cheap <= dear / 2.0, "{cheap:.2} and {dear:.2} write units each");
+}
+
+/// An order of products that nobody else wants pays later for what it holds, when `settle-holds` comes by.
+#[test]
+fn an_order_of_quiet_products_costs_at_most_a_tenth_more_than_its_transaction_and_is_as_fast() {
+    for lines in [1, 3, 20] {
+        let [holds, transaction] =
+            [Way::Holds, Way::Transactions].map(|way| quiet(way, lines, Duration::from_millis(5)));
+        // The index takes one write of each order.
+        let dollars = |outcome: &Outcome| {
+            let [products, orders] = outcome.units;
+            (products.write + orders.write + 1.0) * 0.625 + (products.read + orders.read) * 0.125
+        };
+        for (way, outcome) in [("holds", &holds), ("transaction", &transaction)] {
+            let ([products, orders], dollars) = (outcome.units, dollars(outcome));
+            let (write, read) = (products.write + orders.write, products.read + orders.read);
+            let Outcome { requests, time, .. } = outcome;
+            println!("{lines} lines, {way}: {requests} requests, {write} + {read} units, ${dollars:.2}, {time:?}");
+        }
+        assert!(dollars(&holds) <= 1.1 * dollars(&transaction), "{lines} lines");
+        assert!(holds.time <= transaction.time, "{lines} lines");
+    }
 }

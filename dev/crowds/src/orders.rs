@@ -12,10 +12,11 @@ use aws_sdk_dynamodb::error::BuildError;
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{AttributeValue, Put, Select, TransactWriteItem, Update};
 use fencepost::http::{Body, Request};
-use fencepost::{Store, Timestamp};
+use fencepost::{Store, Table, Timestamp};
 use fencepost_test::{Capacity, Dynamo, Units};
+use functions::order::Order;
 use functions::place_order::{App, place_order};
-use functions::product::new_product;
+use functions::product::{Product, new_product};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -138,6 +139,48 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
     outcome
 }
 
+/// Lets one cold process place one order of so many products that nobody else wants, 1 of each. Then settles what is held, as
+/// `settle-holds` does. The time is that of the order.
+///
+/// # Panics
+/// If the engine fails, which it does not.
+#[must_use]
+pub fn quiet(way: Way, lines: usize, hop: Duration) -> Outcome {
+    paused(async move {
+        let db = dynamo(1, hop);
+        create(&db.engine().client(), lines).await;
+        db.transactions_take(Duration::from_millis(20));
+        db.count_units();
+        let (begun, mut rng) = (Instant::now(), fastrand::Rng::with_seed(1));
+        let app = app(way, &db, begun, rng.fork());
+        let lines: Vec<_> =
+            (0..lines).map(|line| format!(r#"{{"productId":"{}","quantity":1}}"#, name(line))).collect();
+        let request = request("u-1", "order-1", &lines.join(","));
+        Box::pin(place_order(&app, &request, &call())).await.expect("nobody is in its way");
+        let mut outcome = Outcome { time: begun.elapsed(), ..Outcome::default() };
+        let store = store(&db, begun, rng).with_time_limit(Duration::from_mins(15));
+        let products: Table<Product> = store.table(PRODUCTS).held_for(&store.table::<Order>(ORDERS));
+        if way == Way::Holds {
+            products.settle_all().await.expect("nobody is in its way");
+        }
+        let log = db.log();
+        outcome.requests = u32::try_from(log.len()).unwrap_or(u32::MAX);
+        outcome.units = [PRODUCTS, ORDERS].map(|table| log.units_of(table));
+        outcome
+    })
+}
+
+/// A request for one order under this key.
+fn request(user: &str, key: &str, lines: &str) -> Request {
+    Request {
+        route: "POST /orders".to_owned(),
+        headers: BTreeMap::from([("idempotency-key".to_owned(), key.to_owned())]),
+        caller: "bench".to_owned(),
+        body: Body { text: format!(r#"{{"userId":"{user}","lines":[{lines}]}}"#), is_base64: false },
+        ..Request::default()
+    }
+}
+
 /// One client.
 struct Ordering {
     number: usize,
@@ -171,14 +214,8 @@ impl Ordering {
 
     /// Calls the function. Each request for one order has the same key. Returns whether the order was placed.
     async fn ours(&self, order: usize, product: &str) -> bool {
-        let body = format!(r#"{{"userId":"u-{}","lines":[{{"productId":"{product}","quantity":1}}]}}"#, self.number);
-        let request = Request {
-            route: "POST /orders".to_owned(),
-            headers: BTreeMap::from([("idempotency-key".to_owned(), format!("order-{order}"))]),
-            caller: "bench".to_owned(),
-            body: Body { text: body, is_base64: false },
-            ..Request::default()
-        };
+        let line = format!(r#"{{"productId":"{product}","quantity":1}}"#);
+        let request = request(&format!("u-{}", self.number), &format!("order-{order}"), &line);
         Box::pin(place_order(&self.app, &request, &call())).await.is_ok()
     }
 
