@@ -62,3 +62,82 @@
 //!   [`Holds`](crate::Holds): hundreds a second, with the same decision and the same answers.
 //!
 //! Tables in several Regions with strong consistency have no transactions. There, change the items one by one.
+//!
+//! # A number beyond one row
+//!
+//! By holds, one row takes some 400 orders a second. If that is too few, put the number into several rows, each with a key of
+//! its own, so that `DynamoDB` can keep them on different partitions. An order takes from the row that its id draws, and what is
+//! missing there from the others:
+//!
+//! ```
+//! use fencepost::{Attempt, Error, Holds, Item, Reads, Record, Settings, Store, Table};
+//! use serde::{Deserialize, Serialize};
+//!
+//! #[derive(Serialize, Deserialize, Record)]
+//! #[record(key = "bucketId", holds = Holds::of("stock"))]
+//! struct Bucket { stock: i64 }
+//!
+//! #[derive(Serialize, Deserialize, Record)]
+//! #[record(key = "orderId", settings = Settings::deciding())]
+//! struct Order { quantity: i64 }
+//!
+//! const BUCKETS: u64 = 8;
+//!
+//! fn take(attempt: &mut Attempt, buckets: &[Item<Bucket>], quantity: i64) -> Result<(), Error<&'static str>> {
+//!     let mut missing = quantity;
+//!     for bucket in buckets {
+//!         let stock = attempt.get(*bucket)?.map_or(0, |bucket| bucket.value.stock);
+//!         let taken = missing.min(stock);
+//!         if taken > 0 {
+//!             attempt.edit_blind(*bucket, &Bucket::FIELDS.stock.add(-taken, 0..))?;
+//!             missing -= taken;
+//!         }
+//!         if missing == 0 {
+//!             return Ok(());
+//!         }
+//!     }
+//!     Err(Error::Refused("sold out")) // It has looked at all of them, and waits for what is held in any.
+//! }
+//!
+//! async fn order(store: &Store, number: u64, quantity: i64) -> Result<(), Error<&'static str>> {
+//!     let orders: Table<Order> = store.table("Orders");
+//!     let buckets: Table<Bucket> = store.table("Buckets").remembering_items().held_for(&orders);
+//!     let mut reads = Reads::new();
+//!     let row = reads.later("order", &orders, format!("o-{number}"));
+//!     let in_turn = (0..BUCKETS).map(|turn| format!("mug#{}", (number + turn) % BUCKETS));
+//!     let parts: Vec<_> = in_turn.map(|id| reads.remembered(id.clone(), &buckets, id)).collect();
+//!     store.transact_with_retry(reads, |attempt| {
+//!         if attempt.get(row)?.is_none() {
+//!             take(attempt, &parts, quantity)?;
+//!             attempt.put_if_absent(row, &Order { quantity })?;
+//!         }
+//!         Ok(()) // It was placed before, or is placed now.
+//!     }).await
+//! }
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let engine = fencepost_test::Engine::embedded(&[("Buckets", "bucketId"), ("Orders", "orderId")]);
+//! # let store = Store::new(&engine.client());
+//! # let buckets: Table<Bucket> = store.table("Buckets");
+//! # for bucket in 0..BUCKETS {
+//! #     buckets.create(format!("mug#{bucket}"), &Bucket { stock: 5 }).await?;
+//! # }
+//!
+//! let mut sold = 0; // of 40
+//! for number in 0..15 {
+//!     sold += if order(&store, number, 3).await.is_ok() { 3 } else { 0 };
+//! }
+//! assert_eq!(sold, 39);
+//! order(&store, 15, 1).await?; // the last one, wherever it is
+//! assert!(order(&store, 16, 1).await.is_err());
+//! # let mut left = 0;
+//! # for bucket in 0..BUCKETS {
+//! #     left += buckets.get(format!("mug#{bucket}")).await?.map_or(1, |bucket| bucket.value.stock);
+//! # }
+//! # assert_eq!(left, 0);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! While there is enough, an order costs what it costs with one row. Near the end it takes from several rows, with a write for
+//! each. A process reads all of them once, a refusal reads all of them again, and so does whoever wants to know the sum.
