@@ -17,7 +17,7 @@ const GENERATION_HEAP: usize = 8 * 1024 * 1024;
 /// The most attempts of which a row knows that they have placed their rows.
 const MOST_PLACED: usize = 32;
 /// The largest item kept, in bytes of `DynamoDB`. Many small values may take 60 times as much heap.
-const LARGEST_ITEM: usize = 16 * 1024;
+pub(crate) const LARGEST_ITEM: usize = 16 * 1024;
 
 /// The rows last seen by a client: at most 1,000, in at most 16 MB. Those seen least recently go first.
 ///

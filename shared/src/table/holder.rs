@@ -5,6 +5,7 @@ use super::handle::RawTable;
 use crate::call::Call;
 use crate::driver::attempt::{BoxFuture, HoldKeeper, Settled, Taken};
 use crate::driver::read_rows;
+use crate::driver::row_cache::LARGEST_ITEM;
 use crate::driver::rows::{Decider, Known, KnownRow, Take};
 use crate::driver::send::Address;
 use crate::error::{Failure, FailureKind};
@@ -87,20 +88,19 @@ impl Holder {
 
     async fn take_one(&self, row: &KnownRow, take: &Take) -> Taken {
         let Known::Row(known) = &row.known else { return Taken::Refused(Known::Absent) };
-        let mut is_fresh = row.is_fresh;
         let table = self.table_of(row);
         // A read costs a fifth of a refused write.
         let has_probably_passed = !row.is_fresh && table.has_probably_passed(&row.address.key);
         let read = if has_probably_passed { table.observe(&row.address.key, &self.call).await } else { Ok(None) };
         let read = read.unwrap_or_default().filter(|row| !row.is_tombstone);
-        is_fresh |= read.is_some();
         let seen = read.as_ref().unwrap_or(known);
         let clear = self.clears(row, seen, take.hold.attempt).await;
         let cleared = count(&clear);
         let holds = Holds { place: Some(take.hold.stored()), free: None, clear };
         let edit = take.edit.clone().with_holds(row.layout.names.holds, holds);
-        // Only a row that was just read may refuse without being asked.
-        let from = is_fresh.then(|| seen.clone());
+        // Only a row that was just read may refuse without being asked. A large one takes much heap twice.
+        let is_kept = row.is_fresh && size_of_attributes(&known.attributes) <= LARGEST_ITEM;
+        let from = read.or_else(|| is_kept.then(|| known.clone()));
         match table.edit_row("take", row.address.key.clone(), from, &edit, &self.call).await {
             Ok(RowEdited::Applied(_)) => {
                 self.call.counts().holds_removed += cleared;
