@@ -59,7 +59,7 @@ pub fn naming_held_stock(problem: Problem) -> Problem {
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize, Record)]
 #[record(
     key = "productId",
-    settings = Settings::own().remembered_writes(24).edit_window(16),
+    settings = Settings::own().remembered_writes(28).edit_window(20),
     holds = Holds::of("stock").with(Product::with_status)
 )]
 #[serde(rename_all = "camelCase")]

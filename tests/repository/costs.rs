@@ -115,7 +115,7 @@ async fn of_devices() -> (Vec<String>, BTreeSet<String>) {
     (till.rows, till.routes)
 }
 
-/// Every route of inventory and place-order on products that remember 24 writes.
+/// Every route of inventory and place-order on products that remember 28 writes.
 async fn of_shop() -> (Vec<String>, BTreeSet<String>) {
     let mut till = Till::<Shop>::new();
     let product = |event: &str, id: &str| load(event).of("productId", id);

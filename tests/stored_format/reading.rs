@@ -153,7 +153,7 @@ async fn shop(morning: &mut Morning) {
     assert_eq!(morning.changed_once("Products", "burned")["stock"]["N"], "0");
 
     // These remember as many writes as they may, and forget one for each new one. What this process adds it removes again.
-    let changes = [("Products", "busy", stocked("busy", 1), 24), ("Devices", "busy", brighter("busy", 1), 40)];
+    let changes = [("Products", "busy", stocked("busy", 1), 28), ("Devices", "busy", brighter("busy", 1), 40)];
     for (table, id, change, remembered) in changes {
         let then = morning.row(table, id)["_writes"]["M"].as_object().map(serde_json::Map::len);
         morning.scene.done(&change, 200).await;
