@@ -183,6 +183,7 @@ impl Client {
                 return Ok(Told::Replayed(stored.by));
             }
             for &(item, quantity) in &items {
+                assert!(attempt.held(item)? >= 0);
                 if looks && attempt.get(item)?.expect("nobody deletes a product").stock < quantity {
                     return Err(Error::Refused(()));
                 }
@@ -460,9 +461,16 @@ impl History for Orders {
         let orders = plain.table::<Order>(ORDERS);
         let products = plain.table::<Product>(PRODUCTS).held_for(&orders);
         let mut left = Vec::new();
+        let sweeps = seed % 2 == 0;
         for product in first.products.keys() {
-            let call = Call::new(Deadline::within(Duration::from_mins(1)));
-            products.in_call(&call).settle(product.as_str()).await.expect("no fault");
+            let products = products.in_call(&Call::new(Deadline::within(Duration::from_mins(1))));
+            if sweeps {
+                assert_eq!(products.settle_all().await.expect("no fault").left, 0);
+            } else {
+                products.settle(product.as_str()).await.expect("no fault");
+            }
+            let shown = products.get_with_held(product.as_str()).await.expect("no fault").expect("a product");
+            assert_eq!(shown.1, 0, "{product} is settled");
         }
         let mut last = State::default();
         for product in first.products.keys() {

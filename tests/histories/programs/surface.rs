@@ -50,6 +50,7 @@ const OF_THE_HARNESS: &[&str] = &[
     "Table::get_with_held",
     "Table::held_for",
     "Table::settle",
+    "Table::settle_all",
 ];
 
 /// All operations and options.
