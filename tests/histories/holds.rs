@@ -461,7 +461,7 @@ impl History for Orders {
         let orders = plain.table::<Order>(ORDERS);
         let products = plain.table::<Product>(PRODUCTS).held_for(&orders);
         let mut left = Vec::new();
-        let sweeps = seed % 2 == 0;
+        let sweeps = seed.is_multiple_of(2);
         for product in first.products.keys() {
             let products = products.in_call(&Call::new(Deadline::within(Duration::from_mins(1))));
             if sweeps {
