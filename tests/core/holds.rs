@@ -230,6 +230,10 @@ async fn an_item_is_settled_on_demand_and_deleted_only_without_holds() {
     shop.leave_hold("p-1", DEAD, 4);
     let shown = products.get_with_held("p-1").await.expect("no fault").expect("an item");
     assert_eq!((shown.0.stock, shown.1), (5, 4));
+    let mut reads = Reads::new();
+    let item = reads.item("product", &products, "p-1");
+    let seen = shop.store.transact_with_retry(reads, |attempt| Ok::<_, Error<()>>(attempt.held(item)?)).await;
+    assert_eq!(seen.expect("no fault"), 4, "a decision sees it, too");
     shop.engine.take_log();
     let swept = products.settle_all().await.expect("time enough");
     assert_eq!((swept.settled, swept.left), (2, 0));
@@ -274,6 +278,20 @@ async fn a_product_with_a_hundred_holds_takes_another_one_when_some_are_settled(
 }
 
 /// The create of a burned attempt is refused. Its process begins again.
+/// Nobody takes from it any more, so nobody removes these holds along the way, and each newcomer reads the orders of all.
+#[tokio::test(start_paused = true)]
+async fn whoever_is_refused_by_a_sold_out_item_removes_eight_placed_holds() {
+    let engine = Shop::with(&[9]).await.engine;
+    for number in 0..9 {
+        Shop::of(&engine).order(&format!("o-{number}"), &["p-0"], 1).await.expect("enough");
+    }
+    for left in [1, 1] {
+        let newcomer = Shop::of(&engine);
+        assert!(matches!(newcomer.order("late", &["p-0"], 1).await, Err(Error::Refused(_))));
+        assert_eq!((newcomer.stock("p-0"), newcomer.holds("p-0")), (0, left));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_slow_process_whose_attempt_is_burned_orders_once_all_the_same() {
     let shop = Shop::with(&[3]).await;

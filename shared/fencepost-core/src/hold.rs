@@ -5,6 +5,7 @@
 
 use crate::format::item::{Attributes, size_of};
 use crate::format::layout::{Layout, MOST_HOLDS};
+use crate::format::names::Names;
 use crate::format::number::Number;
 use crate::format::row::{self, MAX_ITEM, Row};
 use crate::format::{AsKind, AttributeValue, Unwritable};
@@ -162,8 +163,8 @@ pub fn key_of(layout: &Layout, key: &Attributes) -> Vec<AttributeValue> {
 /// The holds of a row, in the order of their ids. `None` if this crate did not write one of them, or if the row has no map
 /// of them yet.
 #[must_use]
-pub fn holds_of(layout: &Layout, attributes: &Attributes) -> Option<Vec<Hold>> {
-    let map = attributes.get(layout.names.holds)?.as_m()?;
+pub fn holds_of(names: &Names, attributes: &Attributes) -> Option<Vec<Hold>> {
+    let map = attributes.get(names.holds)?.as_m()?;
     let mut holds = map.iter().map(|(name, value)| Hold::read(name, value)).collect::<Option<Vec<_>>>()?;
     holds.sort_by_key(|hold| hold.attempt);
     Some(holds)
@@ -173,9 +174,9 @@ pub fn holds_of(layout: &Layout, attributes: &Attributes) -> Option<Vec<Hold>> {
 ///
 /// # Errors
 /// `CorruptItem`: this crate did not write one of them.
-pub fn read_holds(layout: &Layout, attributes: &Attributes) -> Result<Vec<Hold>, Unwritable> {
-    match holds_of(layout, attributes) {
-        None if attributes.contains_key(layout.names.holds) => Err(malformed(layout)),
+pub fn read_holds(names: &Names, attributes: &Attributes) -> Result<Vec<Hold>, Unwritable> {
+    match holds_of(names, attributes) {
+        None if attributes.contains_key(names.holds) => Err(malformed(names)),
         holds => Ok(holds.unwrap_or_default()),
     }
 }
@@ -184,23 +185,23 @@ pub fn read_holds(layout: &Layout, attributes: &Attributes) -> Result<Vec<Hold>,
 ///
 /// # Errors
 /// As [`read_holds`].
-pub fn sum_of(layout: &Layout, attributes: &Attributes) -> Result<i128, Unwritable> {
+pub fn sum_of(names: &Names, attributes: &Attributes) -> Result<i128, Unwritable> {
     let mut sum = Some(0_i128);
-    for hold in read_holds(layout, attributes)? {
+    for hold in read_holds(names, attributes)? {
         sum = sum.zip(whole(&hold.quantity)).and_then(|(sum, more)| sum.checked_add(more));
     }
-    sum.ok_or_else(|| malformed(layout))
+    sum.ok_or_else(|| malformed(names))
 }
 
-fn malformed(layout: &Layout) -> Unwritable {
-    let reason = format!("{} is malformed, so this crate did not write it", layout.names.holds);
+fn malformed(names: &Names) -> Unwritable {
+    let reason = format!("{} is malformed, so this crate did not write it", names.holds);
     Unwritable::CorruptItem { reason }
 }
 
 /// The item as it would be if all that is held came back. `None` if nothing is held.
 #[must_use]
 pub fn with_all_back(layout: &Layout, item: &Attributes) -> Option<Attributes> {
-    let (number, held) = (layout.held?, sum_of(layout, item).ok().filter(|held| *held > 0)?);
+    let (number, held) = (layout.held?, sum_of(&layout.names, item).ok().filter(|held| *held > 0)?);
     let most = whole(item.get(number)?.as_n()?)?.checked_add(held)?;
     let mut item = item.clone();
     item.insert(number.to_owned(), AttributeValue::N(most.to_string()));
@@ -287,7 +288,7 @@ mod tests {
                 let hold = Hold { attempt: id(1), quantity: "3".to_owned(), key: key.clone(), base };
                 let map = AttributeValue::M([hold.stored()].into());
                 let row = Attributes::from([("_holds".to_owned(), map)]);
-                assert_eq!(holds_of(layout, &row), Some(vec![hold.clone()]));
+                assert_eq!(holds_of(&layout.names, &row), Some(vec![hold.clone()]));
                 let named = hold.key_in(layout).expect("a key");
                 assert_eq!(key_of(layout, &named), key);
                 assert_eq!(hold.key_in(if layout.sort_key.is_some() { &of_key } else { &sorted }), None);
@@ -297,8 +298,8 @@ mod tests {
         for damaged in
             [text("3"), AttributeValue::L(vec![row::number(3)]), AttributeValue::L(vec![text("3"), text("o")])]
         {
-            assert_eq!(holds_of(&of_key, &with(damaged.clone())), None, "{damaged:?}");
+            assert_eq!(holds_of(&of_key.names, &with(damaged.clone())), None, "{damaged:?}");
         }
-        assert_eq!(holds_of(&of_key, &Attributes::new()), None);
+        assert_eq!(holds_of(&of_key.names, &Attributes::new()), None);
     }
 }

@@ -151,7 +151,8 @@ impl RowCache {
 }
 
 impl LastSeen {
-    /// The pace at which the row rises, which has this version at this time, or 0 if only this client raises it. Versions are far below 2^52.
+    /// The pace at which the row rises, which has this version at this time. It is 0 if this client alone raises it. Versions are
+    /// far below 2^52.
     #[expect(clippy::cast_precision_loss, reason = "only a guess rests on it")]
     fn pace_until(&self, version: u64, is_own: bool, at: Duration) -> f64 {
         let rose = version.saturating_sub(self.row.at.version.get());

@@ -30,7 +30,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// The most holds of others at which a take looks, to remove those whose orders are placed.
 const LOOKS: usize = 4;
 /// The most time for a write that is of use to others alone.
-const AT_ONCE: Duration = Duration::from_millis(500);
+const FOR_OTHERS: Duration = Duration::from_millis(500);
 /// How often a give-back is made again on an item that has changed meanwhile.
 const GIVE_BACKS: usize = 8;
 
@@ -43,7 +43,7 @@ struct Open {
 }
 
 /// Keeps the holds of one change.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub(crate) struct Holder {
     store: Store,
     call: Call,
@@ -114,7 +114,7 @@ impl Holder {
 
     /// The holds that a take removes along the way, because their attempts have placed their rows. Takers choose different ones.
     async fn clears(&self, row: &KnownRow, seen: &Row, attempt: WriteId) -> Vec<String> {
-        let holds = holds_of(row.layout, &seen.attributes).unwrap_or_default();
+        let holds = holds_of(&row.layout.names, &seen.attributes).unwrap_or_default();
         let known = self.store.sender().row_cache.placed(&row.address.table, &row.address.key);
         let is_known = |hold: &&Hold| known.contains(&hold.attempt);
         let mut clear: Vec<_> = holds.iter().filter(is_known).map(|hold| hold.attempt).collect();
@@ -210,13 +210,13 @@ impl Holder {
         Ok(known)
     }
 
-    /// Removes holds whose attempts have placed their rows.
-    async fn remove(&self, row: &KnownRow, seen: &Row, placed: &[WriteId]) -> Result<Known, Failure> {
+    /// Removes holds whose attempts have placed their rows, as many as one write does.
+    async fn remove(&self, row: &KnownRow, seen: &Row, placed: &[WriteId], call: &Call) -> Result<Known, Failure> {
         let clear: Vec<_> = placed.iter().take(LARGEST_CLEAR).map(|placed| placed.name()).collect();
         let cleared = count(&clear);
         let edit = RawEdit::default().with_holds(row.layout.names.holds, Holds { clear, ..Holds::default() });
         let table = self.table_of(row);
-        let edited = table.edit_row("settle", row.address.key.clone(), Some(seen.clone()), &edit, &self.call).await?;
+        let edited = table.edit_row("settle", row.address.key.clone(), Some(seen.clone()), &edit, call).await?;
         Ok(match edited {
             RowEdited::Applied(after) => {
                 self.call.counts().holds_removed += cleared;
@@ -366,9 +366,6 @@ impl Holder {
 
     /// Removes placed holds from a row that has no room for others, or that needs to have none, so that the decision may try
     /// again. All holds of the rows are placed.
-    ///
-    /// The decision stands on the other rows. From one of them it removes as many holds as one write does, because nobody who
-    /// takes comes by any more if it is sold out, and everybody who is refused asks about them all.
     async fn make_room(&self, rows: &[KnownRow], looked_at: &[usize], needs_none: bool) -> Result<Settled, Failure> {
         for &place in looked_at {
             let (row, placed) = (&rows[place], holds_known(&rows[place])?);
@@ -377,7 +374,7 @@ impl Holder {
                 && (is_full || needs_none && !placed.is_empty())
             {
                 let placed: Vec<_> = placed.iter().map(|hold| hold.attempt).collect();
-                let removed = self.remove(row, seen, &placed).await;
+                let removed = self.remove(row, seen, &placed, &self.call).await;
                 let known = removed.map_err(|failure| {
                     debug!(%failure, "placed holds were not removed");
                     held(row)
@@ -385,22 +382,28 @@ impl Holder {
                 return Ok(Settled { learned: vec![(place, known?)], stands: false });
             }
         }
+        self.help_others(rows, looked_at).await?;
+        Ok(Settled { learned: Vec::new(), stands: true })
+    }
+
+    /// Removes placed holds from a row that has many. If it is sold out, nobody takes from it any more and removes them along the
+    /// way, and everybody who is refused asks about them all.
+    async fn help_others(&self, rows: &[KnownRow], looked_at: &[usize]) -> Result<(), Failure> {
         for &place in looked_at {
             let mut placed: Vec<_> = holds_known(&rows[place])?.iter().map(|hold| hold.attempt).collect();
-            if let Known::Row(seen) = &rows[place].known
-                && placed.len() >= LARGEST_CLEAR
-            {
-                // Others may do the same with the same row.
-                let start = self.store.sender().rng.next_u64() % placed.len() as u64;
-                placed.rotate_left(usize::try_from(start).unwrap_or_default());
-                let soon = Holder { call: self.call.at_most(AT_ONCE), ..self.clone() };
-                if let Err(failure) = soon.remove(&rows[place], seen, &placed).await {
-                    debug!(%failure, "placed holds were not removed");
-                }
-                break;
+            let Known::Row(seen) = &rows[place].known else { continue };
+            if placed.len() < LARGEST_CLEAR {
+                continue;
             }
+            // Others may do the same with the same row.
+            let start = self.store.sender().rng.next_u64() % placed.len() as u64;
+            placed.rotate_left(usize::try_from(start).unwrap_or_default());
+            if let Err(failure) = self.remove(&rows[place], seen, &placed, &self.call.at_most(FOR_OTHERS)).await {
+                debug!(%failure, "placed holds were not removed");
+            }
+            break;
         }
-        Ok(Settled { learned: Vec::new(), stands: true })
+        Ok(())
     }
 }
 
@@ -452,7 +455,7 @@ fn back(number: &str, quantity: &str) -> RawEdit {
 fn holds_known(row: &KnownRow) -> Result<Vec<Hold>, Failure> {
     match &row.known {
         Known::Row(known) if row.layout.held.is_some() && !known.is_tombstone => {
-            Ok(read_holds(row.layout, &known.attributes)?)
+            Ok(read_holds(&row.layout.names, &known.attributes)?)
         }
         _ => Ok(Vec::new()),
     }

@@ -55,7 +55,7 @@ impl<T: Record> Table<T> {
     /// process that died on an item that nobody orders.
     ///
     /// Scans the table, eventually consistent: half a read unit for 4 KB. Needs no index. Then it reads the orders of the holds,
-    /// and writes only items with holds, up to 32 at once, each for a minute at most.
+    /// and writes only items with holds, up to 32 at once, each for a minute at most. Needs the permission `Scan`, too.
     ///
     /// # Errors
     /// [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): the time ended before the scan did; the items before
@@ -104,7 +104,9 @@ impl<T: Record> Table<T> {
         let done = attempt.decided(self.sender(), call, |attempt| {
             let row = self.row(attempt)?;
             let attempts = match row {
-                Some(row) => read_holds(Self::LAYOUT, &row.attributes)?.iter().map(|hold| hold.attempt).collect(),
+                Some(row) => {
+                    read_holds(&Self::LAYOUT.names, &row.attributes)?.iter().map(|hold| hold.attempt).collect()
+                }
                 None => Vec::new(),
             };
             let at_first = at_first.get_or_insert_with(|| attempts.clone());

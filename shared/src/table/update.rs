@@ -60,10 +60,7 @@ impl<T: Record> Table<T> {
     /// [`FailureKind::Unavailable`](crate::FailureKind::Unavailable): the table did not answer before the deadline; call again later.
     /// [`FailureKind::CorruptItem`](crate::FailureKind::CorruptItem): repair the row. [`FailureKind::Rejected`](crate::FailureKind::Rejected): correct the set-up.
     pub async fn get(&self, key: impl Into<Key>) -> Result<Option<Versioned<T>>, Failure> {
-        let key = self.key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place("get", None)))?;
-        let row = self.raw.observe(&key, &self.call()).await;
-        let item = row.and_then(|row| row.as_ref().map_or(Ok(None), Self::decode));
-        item.map_err(|failure| failure.at(|| self.place("get", Some(&key))))
+        self.get_as(&key.into(), Self::decode).await
     }
 
     /// The item, read as by [`Table::get`], with the sum of what is [held](crate::Holds) in it.
@@ -74,19 +71,26 @@ impl<T: Record> Table<T> {
     /// # Errors
     /// See [`Table::get`].
     pub async fn get_with_held(&self, key: impl Into<Key>) -> Result<Option<(Versioned<T>, i128)>, Failure> {
-        let key = self.key_attributes(&key.into()).map_err(|failure| failure.at(|| self.place("get", None)))?;
-        let with_held = |row: Option<Row>| {
-            let Some(row) = row else { return Ok(None) };
-            Self::decode(&row)?.map(|item| Ok((item, Self::held_in(&row)?))).transpose()
-        };
-        let item = self.raw.observe(&key, &self.call()).await.and_then(with_held);
+        let with_held = |row: &Row| Self::decode(row)?.map(|item| Ok((item, Self::held_in(row)?))).transpose();
+        self.get_as(&key.into(), with_held).await
+    }
+
+    /// Reads the row at this key, and shows it so.
+    async fn get_as<A>(
+        &self,
+        key: &Key,
+        show: impl Fn(&Row) -> Result<Option<A>, Failure>,
+    ) -> Result<Option<A>, Failure> {
+        let key = self.key_attributes(key).map_err(|failure| failure.at(|| self.place("get", None)))?;
+        let row = self.raw.observe(&key, &self.call()).await;
+        let item = row.and_then(|row| row.as_ref().map_or(Ok(None), show));
         item.map_err(|failure| failure.at(|| self.place("get", Some(&key))))
     }
 
     /// The sum of what is held in a row of this table.
     pub(crate) fn held_in(row: &Row) -> Result<i128, Failure> {
         const { assert!(T::HOLDS.is_some(), "the Record of the items has no HOLDS") }
-        Ok(hold::sum_of(Self::LAYOUT, &row.attributes)?)
+        Ok(hold::sum_of(&Self::LAYOUT.names, &row.attributes)?)
     }
 
     /// The item as this client saw it last, if the table [remembers items](Table::remembering_items). Sends nothing. The

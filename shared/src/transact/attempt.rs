@@ -129,7 +129,7 @@ impl Attempt {
             let is_decided_here = row.held_for.as_ref().is_some_and(|decider| decider.table == *table);
             let Known::Row(seen) = &row.known else { return None };
             // A row that another build wrote has no map of holds yet. A transaction makes it, and the next order looks.
-            let has_map = hold::holds_of(row.layout, &seen.attributes).is_some();
+            let has_map = hold::holds_of(&row.layout.names, &seen.attributes).is_some();
             if !has_map {
                 self.row_cache.remove(&row.address.table, &row.address.key);
             }

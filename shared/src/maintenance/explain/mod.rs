@@ -172,8 +172,7 @@ fn explain_holds(attributes: &Attributes, names: &Names, told: &mut Explanation)
         let id = URL_SAFE_NO_PAD.encode(id);
         told.sentences.push(format!("The attempt {id} placed it. Holds under this id belong to it."));
     }
-    let layout = Layout { settings: layout::Settings { names: *names, ..Settings::own().0 }, ..Layout::of_key("") };
-    match read_holds(&layout, attributes) {
+    match read_holds(names, attributes) {
         Err(failure) => told.problems.push(format!("{failure}.")),
         Ok(holds) => {
             for Hold { attempt, quantity, key, .. } in holds.iter().take(NAMED) {
