@@ -1,7 +1,8 @@
 //! A function on Lambda: [`serve`] for an HTTP API, [`serve_queue`] for a queue, [`serve_schedule`] for a schedule.
 //!
 //! This is the only folder that knows the form of an event. An expected outcome is never an `Err` to the Lambda
-//! runtime. Clients get problems. The error metric of the runtime counts only crashes.
+//! runtime. Clients get problems. The error metric of the runtime counts only crashes, and scheduled work that failed, because
+//! Lambda runs that again.
 
 mod allowance;
 mod client;
@@ -13,6 +14,7 @@ mod metrics;
 mod queue;
 mod schedule;
 mod serve;
+mod start;
 #[cfg(feature = "testing")]
 pub(crate) mod testing;
 #[cfg(feature = "lambda")]

@@ -4,11 +4,11 @@
 //! others. A message that fails again and again ends in the dead-letter queue.
 #![expect(clippy::disallowed_methods, reason = "measures how long a batch took, which no logic depends on")]
 
-use super::allowance::{call, check_timeout};
-use super::client::client_from_env;
+use super::allowance::call;
 use super::event::read;
-use super::logs::{Severity, causes, init_tracing};
+use super::logs::{Severity, causes};
 use super::metrics::{Outcomes, Report, Reporter};
+use super::start::start;
 use super::xray::invocation_span;
 use crate::call::Call;
 use crate::error::Source;
@@ -44,10 +44,7 @@ pub async fn serve_queue<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     handle: impl AsyncFn(&A, &[&str], &Call) -> Vec<Outcome>,
 ) -> Result<(), Source> {
-    init_tracing(&[]);
-    check_timeout()?;
-    let reporter = Reporter::from_env()?;
-    let app = init(&Store::new(&client_from_env()))?;
+    let (app, reporter) = start(init)?;
     let answer = async |event| answer_batch(&app, &handle, event, &reporter).await;
     lambda_runtime::run(service_fn(answer)).await
 }
@@ -83,7 +80,7 @@ async fn respond_and_report<A>(
     event: LambdaEvent<SqsEvent>,
     reporter: &Reporter,
 ) -> Result<SqsBatchResponse, Source> {
-    let start = Instant::now();
+    let began = Instant::now();
     let function = &event.context.env_config.function_name;
     let call = call(&event.context);
     let messages = &event.payload.records;
@@ -123,7 +120,7 @@ async fn respond_and_report<A>(
         requests: messages.len(),
         tally: call.tally(),
         outcomes,
-        took: start.elapsed(),
+        took: began.elapsed(),
         severity: Severity::Info,
         details,
     };

@@ -1,11 +1,11 @@
 //! [`serve_schedule`]: a function that a schedule starts.
 #![expect(clippy::disallowed_methods, reason = "measures how long the work took, which no logic depends on")]
 
-use super::allowance::{call, check_timeout};
-use super::client::client_from_env;
-use super::logs::{Severity, causes, init_tracing};
+use super::allowance::call;
+use super::logs::{Severity, causes};
 use super::metrics::{Outcomes, Report, Reporter};
 use super::queue::{Done, Outcome};
+use super::start::start;
 use super::xray::invocation_span;
 use crate::call::Call;
 use crate::error::Source;
@@ -27,10 +27,7 @@ pub async fn serve_schedule<A>(
     init: impl FnOnce(&Store) -> Result<A, Source>,
     work: impl AsyncFn(&A, &Call) -> Outcome,
 ) -> Result<(), Source> {
-    init_tracing(&[]);
-    check_timeout()?;
-    let reporter = Reporter::from_env()?;
-    let app = init(&Store::new(&client_from_env()))?;
+    let (app, reporter) = start(init)?;
     let run = async |event| run_scheduled(&app, &work, event, &reporter).await;
     lambda_runtime::run(service_fn(run)).await
 }
@@ -45,7 +42,7 @@ pub async fn run_scheduled<A>(
     event: LambdaEvent<Box<RawValue>>,
     reporter: &Reporter,
 ) -> Result<String, Source> {
-    let (start, context) = (Instant::now(), event.context);
+    let (began, context) = (Instant::now(), event.context);
     let call = call(&context);
     let done = work(app, &call).instrument(invocation_span(context.xray_trace_id.as_deref())).await;
     let mut outcomes = Outcomes::default();
@@ -73,7 +70,7 @@ pub async fn run_scheduled<A>(
         requests: 1,
         tally: call.tally(),
         outcomes,
-        took: start.elapsed(),
+        took: began.elapsed(),
         severity,
         details,
     });

@@ -1,12 +1,12 @@
 //! [`serve`]: a router of axum behind an HTTP API or a Function URL.
 #![expect(clippy::disallowed_methods, reason = "measures how long a request took, which no logic depends on")]
 
-use super::allowance::{call, check_timeout};
-use super::client::client_from_env;
+use super::allowance::call;
 use super::env;
 use super::event::{key_of, read_request, to_event, to_request};
-use super::logs::{Severity, causes, init_tracing};
+use super::logs::{Severity, causes};
 use super::metrics::{Outcomes, Report, Reporter};
+use super::start::start;
 use super::xray::invocation_span;
 use crate::error::Source;
 use crate::http::{Problem, Told};
@@ -43,10 +43,7 @@ const CALLER_VARIABLE: &str = "AUTHORIZER_CALLER";
 /// `init` failed or the runtime API of Lambda is not reachable. The process ends, and Lambda reports it. An event of a
 /// REST API or of a load balancer is an error of that invocation.
 pub async fn serve(init: impl FnOnce(&Store) -> Result<Router, Source>) -> Result<(), Source> {
-    init_tracing(&[]);
-    check_timeout()?;
-    let reporter = Reporter::from_env()?;
-    let router = init(&Store::new(&client_from_env()))?;
+    let (router, reporter) = start(init)?;
     let member = env::required(CALLER_VARIABLE).ok(); // without one, such a context names nobody
     let answer = async |event| answer_request(&router, event, member.as_deref(), &reporter).await;
     lambda_runtime::run(service_fn(answer)).await
@@ -76,7 +73,7 @@ async fn respond_and_report(
     member: Option<&str>,
     reporter: &Reporter,
 ) -> ApiGatewayV2httpResponse {
-    let start = Instant::now();
+    let began = Instant::now();
     let LambdaEvent { payload, context, .. } = event;
     let (key, route_key) = (key_of(&payload), payload.route_key.clone());
     let (request, invocation) = to_request(payload, member, &context.request_id, call(&context));
@@ -123,7 +120,7 @@ async fn respond_and_report(
         requests: 1,
         tally: invocation.call().tally(),
         outcomes,
-        took: start.elapsed(),
+        took: began.elapsed(),
         severity,
         details,
     };
