@@ -1,4 +1,4 @@
-//! The cases of `inventory` and `place-order`.
+//! The cases of `inventory`, `place-order` and `settle-holds`.
 
 use super::case::Given::{Absent, Held, Present, Same, Seen, Tombstone};
 use super::case::How::{IfMatch, IfNone, Keyed, Plain};

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::time::sleep;
 
-const ITEMS: i64 = 300;
+const ITEMS: usize = 300;
 const BUYERS: usize = 1_000;
 /// The instances of the function that work at once.
 const INSTANCES: usize = 8;
@@ -44,10 +44,10 @@ impl Sale {
             let Some(buyer) = self.waiting.lock().expect("no panic").pop_front() else { return };
             let event = order(&format!("buyer-{buyer}"), &[("console", 1)]);
             let dies_at = self.server.answered() + 1 + invocation % 4;
-            let is_killed = invocation % KILLED == 0;
+            let death = self.server.until("the request at which it dies", |now| now.answered >= dies_at);
             let answer = tokio::select! {
                 answer = process.answer(&event) => Some(answer),
-                () = self.server.until("the request at which it dies", |now| is_killed && now.answered >= dies_at), if is_killed => None,
+                () = death, if invocation % KILLED == 0 => None,
             };
             match answer {
                 Some(answer) if [201, 409].contains(&answer.status) && answer.json()["code"] != "stock_held" => {
@@ -84,17 +84,16 @@ async fn of_a_thousand_buyers_three_hundred_get_an_item_although_functions_are_k
     assert_eq!(swept, json!("1 products settled, 0 left"));
 
     let (told, kills) = (sale.told.lock().expect("no panic"), *sale.kills.lock().expect("no panic"));
-    let placed: Vec<_> =
+    let mut placed: Vec<_> =
         told.values().filter(|(status, _)| *status == 201).map(|(_, order)| &order["orderId"]).collect();
     let sold_out = told.values().filter(|(_, problem)| problem["code"] == "insufficient_stock").count();
     println!("{} placed, {sold_out} sold out, {kills} killed", placed.len());
-    assert_eq!((placed.len(), sold_out), (usize::try_from(ITEMS).expect("few"), BUYERS - 300));
+    assert_eq!((placed.len(), sold_out), (ITEMS, BUYERS - ITEMS));
     assert!(kills >= BUYERS / KILLED / 2, "{kills} killed");
     let engine = &sale.server.engine;
     let rows = engine.raw("Scan", &json!({"TableName": ORDERS, "ConsistentRead": true}));
     let live = rows["Items"].as_array().expect("rows").iter().filter(|row| row["_buried"].is_null());
     let mut stored: Vec<_> = live.map(|row| &row["orderId"]["S"]).collect();
-    let mut placed = placed;
     stored.sort_by_key(|id| id.as_str());
     placed.sort_by_key(|id| id.as_str());
     assert_eq!(stored, placed, "each order of which a buyer was told is there, and no other");

@@ -7,7 +7,7 @@
 )]
 
 use crowds::crowd::{Load, Outcome, Way, play};
-use crowds::orders::{self, Scene};
+use crowds::orders::{self, Scene, dollars};
 use std::time::Duration;
 
 /// A part by its name, with its seconds on two cores.
@@ -179,11 +179,6 @@ fn of_orders_in(
         format!("{}, {}", game.acknowledged, game.held),
         game.gave_up.to_string(),
     ]
-}
-
-/// What a million changes with these units each cost on demand in N. Virginia.
-fn dollars(write: f64, read: f64) -> f64 {
-    write * 0.625 + read * 0.125
 }
 
 /// A table with these headings and a line break at its end.

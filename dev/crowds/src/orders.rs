@@ -82,6 +82,20 @@ pub struct Outcome {
     pub times: Vec<Duration>,
 }
 
+impl Outcome {
+    fn count_requests(&mut self, db: &Dynamo) {
+        let log = db.log();
+        self.requests = u32::try_from(log.len()).unwrap_or(u32::MAX);
+        self.units = [PRODUCTS, ORDERS].map(|table| log.units_of(table));
+    }
+}
+
+/// What a million changes with these write and read units each cost on demand in N. Virginia, in dollars.
+#[must_use]
+pub fn dollars(write: f64, read: f64) -> f64 {
+    write * 0.625 + read * 0.125
+}
+
 /// Lets the clients place their orders, each one after the other. All randomness comes from `seed`.
 ///
 /// # Panics
@@ -131,9 +145,7 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
     }
     let mut outcome = outcome.take();
     outcome.time = begun.elapsed();
-    let log = db.log();
-    outcome.requests = u32::try_from(log.len()).unwrap_or(u32::MAX);
-    outcome.units = [PRODUCTS, ORDERS].map(|table| log.units_of(table));
+    outcome.count_requests(&db);
     outcome.held = count(&db.engine().client(), ORDERS).await;
     outcome.taken = (0..products).map(|product| STOCK - db.number(PRODUCTS, &name(product), "stock")).sum();
     outcome
@@ -158,14 +170,12 @@ pub fn quiet(way: Way, lines: usize, hop: Duration) -> Outcome {
         let request = request("u-1", "order-1", &lines.join(","));
         Box::pin(place_order(&app, &request, &call())).await.expect("nobody is in its way");
         let mut outcome = Outcome { time: begun.elapsed(), ..Outcome::default() };
-        let store = store(&db, begun, rng).with_time_limit(Duration::from_mins(15));
-        let products: Table<Product> = store.table(PRODUCTS).held_for(&store.table::<Order>(ORDERS));
         if way == Way::Holds {
+            let store = store(&db, begun, rng).with_time_limit(Duration::from_mins(15));
+            let products: Table<Product> = store.table(PRODUCTS).held_for(&store.table::<Order>(ORDERS));
             products.settle_all().await.expect("nobody is in its way");
         }
-        let log = db.log();
-        outcome.requests = u32::try_from(log.len()).unwrap_or(u32::MAX);
-        outcome.units = [PRODUCTS, ORDERS].map(|table| log.units_of(table));
+        outcome.count_requests(&db);
         outcome
     })
 }
