@@ -124,9 +124,12 @@ async fn an_order_takes_from_each_product_and_creates_its_row_and_the_next_one_r
     shop.order("o-2", &["p-0", "p-1"], 2).await.expect("enough");
     assert_eq!(shop.sent(), [0, 2, 1, 0], "the products are remembered");
     assert_eq!((shop.stock("p-1"), shop.holds("p-1")), (5, 1), "the hold of the first order is gone");
-    let taken = shop.order("o-2", &["p-0"], 2).await;
-    assert!(matches!(taken, Err(Error::Refused("it was placed"))), "{taken:?}");
-    assert_eq!((shop.stock("p-0"), shop.holds("p-0")), (5, 0), "a repeat gives its own hold back");
+    for (order, sent, holds) in [("o-2", [1, 0, 0, 0], 1), ("o-1", [0, 2, 1, 0], 0)] {
+        let taken = shop.order(order, &["p-0"], 2).await;
+        assert!(matches!(taken, Err(Error::Refused("it was placed"))), "{taken:?}");
+        assert_eq!(shop.sent(), sent, "{order} is read if the remembered product has its hold; a take is given back");
+        assert_eq!((shop.stock("p-0"), shop.holds("p-0")), (5, holds));
+    }
 }
 
 /// All of it is one write on each item, so anything else in the decision needs a transaction.

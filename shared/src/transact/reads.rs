@@ -8,6 +8,7 @@ use crate::store::Store;
 use crate::table::handle::Keeping;
 use crate::table::{Key, Record, Table};
 use fencepost_core::format::layout::Regions;
+use fencepost_core::hold;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::atomic::AtomicU64;
@@ -168,8 +169,23 @@ impl Reads {
                 return Err(invalid(format!("{} and {} are the same item", twin.name, row.name)));
             }
         }
-        Ok(self.rows)
+        let repeated: Vec<_> = (0..self.rows.len()).filter(|&row| is_held_for(&self.rows, &self.rows[row])).collect();
+        let mut rows = self.rows;
+        repeated.into_iter().for_each(|row| rows[row].is_read_first = true);
+        Ok(rows)
     }
+}
+
+/// Whether an item that is remembered holds something for this one: an earlier call was here with its key. A repeat then costs
+/// a read, and no take that is given back.
+fn is_held_for(rows: &[KnownRow], decider: &KnownRow) -> bool {
+    let is_its = |row: &&KnownRow| row.held_for.as_ref().is_some_and(|of| of.table == decider.address.table);
+    let key = hold::key_of(decider.layout, &decider.address.key);
+    decider.layout.decides
+        && rows.iter().filter(is_its).filter_map(|row| row.known.row().map(|seen| (row, seen))).any(|(row, seen)| {
+            let holds = hold::holds_of(&row.layout.names, &seen.attributes).unwrap_or_default();
+            holds.iter().any(|hold| hold.key == key)
+        })
 }
 
 impl Default for Reads {
