@@ -86,21 +86,6 @@ async fn the_lease_is_renewed_at_each_half_and_released_at_the_end() {
     traces.assert_ended(&world, 27_000).await;
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_lease_is_released_also_when_the_work_gives_an_error() {
-    let (world, _) = well();
-    let failed = world
-        .app
-        .leases
-        .while_held("k", "a", terms(LENGTH), async |token| {
-            assert_eq!((token.lease_key(), world.row("k")["holder"].clone()), ("k", json!({"S": "a"})));
-            Err::<(), _>(token.number())
-        })
-        .await;
-    let token = failed.expect("its own error").expect_err("an error");
-    assert_eq!((world.row("k").get("holder"), &world.row("k")["token"]["N"]), (None, &json!(token.to_string())));
-}
-
 /// While the work goes on, this happens to the row after 7 seconds.
 async fn interrupted(happens: fn(&World)) {
     let (world, sent) = well();
@@ -189,17 +174,6 @@ async fn the_lease_is_released_when_the_work_is_dropped() {
         assert!((after..after + 200).contains(sent.lock().expect("no panic").last().expect("a release")));
         traces.assert_ended(&world, after).await;
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_lease_is_released_when_the_work_panics() {
-    let (world, _) = well();
-    let leases = world.app.leases.clone();
-    let work = async move { leases.while_held("k", "a", terms(LENGTH), async |_| panic!("on purpose")).await };
-    let panicked: Result<Result<(), _>, _> = tokio::spawn(work).await;
-    assert!(panicked.expect_err("a panic").is_panic());
-    tokio::time::sleep(Duration::from_millis(100)).await;
-    assert_eq!(world.row("k").get("holder"), None);
 }
 
 /// Work that blocks its only thread is not renewed. What it returns after another holder had the lease does not count.
