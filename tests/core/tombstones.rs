@@ -1,10 +1,9 @@
 //! Tombstones in a table of values with an expiry.
 
-use super::accounts::change;
 use crate::harness::engine::{Engine, store};
 use fencepost::{Attempt, Error, Key, Reads, Record, Table};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::time::{Duration, SystemTime};
 
 /// A session, which TTL removes after its end.
@@ -27,10 +26,6 @@ fn sessions() -> (Engine, Table<Session>, Key) {
     (engine, table, Key::from("s-1"))
 }
 
-fn session(expires_at: Option<u64>) -> Session {
-    Session { user: "ann".to_owned(), expires_at }
-}
-
 /// A number in an attribute of the row; `Null` without it.
 fn number(engine: &Engine, name: &str) -> Value {
     engine.row(TABLE, Session::PARTITION_KEY, "s-1")[name]["N"].take()
@@ -44,7 +39,7 @@ async fn a_tombstone_is_kept_for_a_week_or_as_asked_but_for_an_hour_at_least_and
             let (engine, table, key) = sessions();
             let retention = asked.map(Duration::from_secs);
             let table = retention.map_or(table.clone(), |retention| table.with_tombstone_retention(retention));
-            table.create(&key, &session(None)).await.expect("a free key");
+            table.create(&key, &Session { user: "ann".to_owned(), expires_at: None }).await.expect("a free key");
             if in_transaction {
                 let mut reads = Reads::new();
                 let item = reads.item("session", &table, &key);
@@ -57,20 +52,4 @@ async fn a_tombstone_is_kept_for_a_week_or_as_asked_but_for_an_hour_at_least_and
             assert_eq!(ends, [(); 2].map(|()| Value::from((NOW + kept).to_string())), "{asked:?} {in_transaction}");
         }
     }
-}
-
-/// The view of a delete by a consumer of the table's stream, by docs/operations.md.
-#[tokio::test]
-async fn a_tombstone_keeps_its_key_what_this_crate_owns_the_ttl_attribute_and_what_nobody_declared() {
-    let (engine, table, key) = sessions();
-    table.create(&key, &session(None)).await.expect("a free key");
-    let values = json!({":s": {"S": "of another program"}, ":one": {"N": "1"}});
-    change(&engine, TABLE, &json!({"sessionId": {"S": "s-1"}}), "SET stranger = :s, #v = #v + :one", &values);
-    let token = table.store().leases("Leases").token("k", 7).expect("a token");
-    table.fenced_by(&token).delete(&key).await.expect("a session");
-    let row = engine.row(TABLE, Session::PARTITION_KEY, "s-1");
-    let mut names: Vec<_> = row.as_object().expect("a row").keys().map(String::as_str).collect();
-    names.sort_unstable();
-    let left = ["_fence", "_incarnation", "_purgeAt", "_version", "_writes", "expiresAt", "sessionId", "stranger"];
-    assert_eq!(names, left, "the user is gone");
 }
