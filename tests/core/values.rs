@@ -32,12 +32,19 @@ fn failed<T, R: std::fmt::Display>(ended: Result<T, UpdateError<R>>) -> Failure 
     failure_of(ended).expect("it fails")
 }
 
-/// The failure of a create on a free key. Nothing is sent.
-async fn not_created<T: Record + Clone>(value: &T) -> String {
+/// Creates an item. A create of the wrong value, and an update to it, are refused for this reason before anything is sent.
+async fn refuses<T: Record + Clone>(first: &T, wrong: &T, reason: &str) -> (Engine, Table<T>) {
     let (engine, table) = table();
-    let Err(Error::Failed(failure)) = table.create("n-1", value).await else { panic!("it was not refused") };
-    assert_eq!(engine.take_counts(), (0, 0));
-    reason_of(&failure).to_owned()
+    table.create("n-1", first).await.expect("a free key");
+    engine.take_log();
+    let Err(Error::Failed(created)) = table.create("n-2", wrong).await else { panic!("it was not refused: {reason}") };
+    assert_eq!(engine.take_counts(), (0, 0), "{reason}");
+    let updated = failed(table.update_with_retry("n-1", |_| Some(wrong.clone())).await);
+    for said in [reason_of(&created), reason_of(&updated)] {
+        assert!(said.starts_with(reason), "{said}");
+    }
+    assert_eq!(engine.take_counts().1, 0, "nothing was written: {reason}");
+    (engine, table)
 }
 
 /// Any attributes, under the name `a`.
@@ -66,8 +73,8 @@ impl Record for Raw {
     }
 }
 
-fn raw(value: AttributeValue) -> Raw {
-    Raw { attributes: Attributes::from([("a".to_owned(), value)]) }
+fn raw(name: &str, value: AttributeValue) -> Raw {
+    Raw { attributes: Attributes::from([(name.to_owned(), value)]) }
 }
 
 fn number(text: &str) -> AttributeValue {
@@ -77,20 +84,12 @@ fn number(text: &str) -> AttributeValue {
 /// `fencepost-core` has each of these values (`format/value.rs`).
 #[tokio::test]
 async fn what_a_table_cannot_keep_is_refused_by_its_path_by_every_change_before_anything_is_sent() {
-    let (engine, table) = table::<Raw>();
-    table.create("n-1", &raw(number("1"))).await.expect("a free key");
-    engine.take_log();
-    let (value, reason) = (M([("b".to_owned(), number("NaN"))].into()), r#"a.b: "NaN": not a number"#);
-    let undeclared = Raw { attributes: Attributes::from([("test".to_owned(), number("1"))]) };
-    for (wrong, reason) in [(raw(value.clone()), reason), (undeclared, "test is not among the attributes")] {
-        let created = not_created(&wrong).await;
-        let updated = failed(table.update_with_retry("n-1", |_| wrong.clone()).await);
-        for said in [&created, reason_of(&updated)] {
-            assert!(said.contains(reason), "{said}");
-        }
-    }
-    let edited = failed(table.edit("n-1", &RAW.set(value)).await);
-    assert!(reason_of(&edited).contains(reason), "{edited}");
+    let (one, wrong) = (raw("a", number("1")), M([("b".to_owned(), number("NaN"))].into()));
+    refuses(&one, &raw("test", number("1")), "test is not among the attributes").await;
+    let reason = r#"a.b: "NaN": not a number"#;
+    let (engine, table) = refuses(&one, &raw("a", wrong.clone()), reason).await;
+    let edited = failed(table.edit("n-1", &RAW.set(wrong)).await);
+    assert!(reason_of(&edited).starts_with(reason), "{edited}");
     let (decimal, whole): (Field<Raw, f64>, Field<Raw, i64>) = (Field::of("a"), Field::of("a"));
     for edit in [
         whole.add(1, ..).stamp(&decimal, f64::NAN),
@@ -124,18 +123,10 @@ fn is_zero(count: &u64) -> bool {
 
 #[tokio::test]
 async fn a_value_that_would_not_be_read_back_is_refused_by_name_before_anything_is_sent() {
-    let (engine, lossy) = table::<Lossy>();
-    lossy.create("n-1", &Lossy { count: 1, ratio: 0.0 }).await.expect("a value that is read back");
-    engine.take_log();
-    let lost = "it would not be read back: missing field `count`";
-    for (count, ratio, reason) in [(0, 0.0, lost), (1, 0.5, "ratio would be read back as another value")] {
-        let value = Lossy { count, ratio };
-        let updated = lossy.update_with_retry("n-1", |_| value.clone()).await;
-        for said in [&not_created(&value).await, reason_of(&failed(updated))] {
-            assert_eq!(said, reason);
-        }
-    }
-    assert_eq!(engine.take_counts().1, 0, "nothing was written");
+    let lossy = |count, ratio| Lossy { count, ratio };
+    let first = lossy(1, 0.0);
+    refuses(&first, &lossy(0, 0.0), "it would not be read back: missing field `count`").await;
+    refuses(&first, &lossy(1, 0.5), "ratio would be read back as another value").await;
 }
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
@@ -270,25 +261,13 @@ struct Ending {
 
 #[tokio::test]
 async fn an_end_at_which_ttl_does_not_look_is_refused_before_anything_is_sent() {
-    let (engine, table) = table::<Ending>();
-    table.create("n-1", &Ending { ends: json!(1_900_000_000) }).await.expect("a free key");
-    engine.take_log();
-    let wrong = Ending { ends: json!("1900000000") };
-    let reason = not_created(&wrong).await;
-    let updated = failed(table.update_with_retry("n-1", |_| wrong.clone()).await);
-    let edited = failed(table.edit("n-1", &Ending::FIELDS.ends.set(wrong.ends.clone())).await);
-    for reason in [&reason, reason_of(&updated), reason_of(&edited)] {
-        assert!(reason.starts_with("ends: ") && reason.contains("epoch seconds"), "{reason}");
-    }
+    let ends = |ends: Value| Ending { ends };
+    let (wrong, reason) = (json!("1900000000"), "ends: the end of a value is a whole number of epoch seconds");
+    let (engine, table) = refuses(&ends(json!(1_900_000_000)), &ends(wrong.clone()), reason).await;
+    let edited = failed(table.edit("n-1", &Ending::FIELDS.ends.set(wrong)).await);
+    assert!(reason_of(&edited).starts_with(reason), "{edited}");
     assert_eq!(engine.take_counts().1, 0, "nothing was written");
-    table.edit("n-1", &Ending::FIELDS.ends.set(json!(253_402_300_799_u64))).await.expect("a note");
-    let later = table
-        .edit("n-1", &Ending::FIELDS.ends.number().add(fencepost::Number::from(60), ..))
-        .await
-        .expect_err("too late")
-        .to_string();
-    assert!(later.contains("asks for a result from 0 to 253402300799 when 60 is added"), "{later}");
-    table.create("n-2", &Ending { ends: Value::Null }).await.expect("a value without an end");
+    table.create("n-2", &ends(Value::Null)).await.expect("a value without an end");
 }
 
 #[tokio::test]
