@@ -34,7 +34,7 @@ fn failed<T, R: std::fmt::Display>(ended: Result<T, UpdateError<R>>) -> Failure 
 
 /// Creates an item. A create of the wrong value, and an update to it, are refused for this reason before anything is sent.
 async fn refuses<T: Record + Clone>(first: &T, wrong: &T, reason: &str) -> (Engine, Table<T>) {
-    let (engine, table) = table();
+    let (engine, table) = table::<T>();
     table.create("n-1", first).await.expect("a free key");
     engine.take_log();
     let Err(Error::Failed(created)) = table.create("n-2", wrong).await else { panic!("it was not refused: {reason}") };
