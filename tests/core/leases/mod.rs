@@ -4,7 +4,7 @@ use crate::harness::clients::{Way, client_that};
 use crate::harness::engine::Engine;
 use crate::harness::functions::LEASES;
 use crate::leases::world::World;
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::{Arc, Mutex};
 
 mod tokens;
@@ -29,25 +29,15 @@ fn reached(world: &World, way: impl Fn(u64) -> Way + Send + Sync + 'static) -> (
     (world.reached_by(&client), sent)
 }
 
-/// Another client updates the row of the lease `k`.
-fn update(engine: &Engine, expression: &str, values: &Value) {
-    let mut request = json!({"TableName": LEASES, "Key": {"leaseKey": {"S": "k"}}, "UpdateExpression": expression});
-    if expression.contains("#t") {
-        request["ExpressionAttributeNames"] = json!({"#t": "token"});
-    }
-    if !values.is_null() {
-        request["ExpressionAttributeValues"] = values.clone();
-    }
-    engine.raw("UpdateItem", &request);
-}
-
-/// Another client acquires the lease, as if it had ended or were free.
+/// Another client acquires the lease `k`, as if it had ended or were free.
 fn take_over(engine: &Engine) {
-    let values = json!({":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}, ":id": {"B": "AAAA"}});
-    update(engine, "SET holder = :b, #t = #t + :one, renewals = :zero, acquireId = :id", &values);
-}
-
-/// The holder releases the lease elsewhere.
-fn release_elsewhere(engine: &Engine) {
-    update(engine, "REMOVE holder", &Value::Null);
+    let request = json!({
+        "TableName": LEASES,
+        "Key": {"leaseKey": {"S": "k"}},
+        "UpdateExpression": "SET holder = :b, #t = #t + :one, renewals = :zero, acquireId = :id",
+        "ExpressionAttributeNames": {"#t": "token"},
+        "ExpressionAttributeValues":
+            {":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}, ":id": {"B": "AAAA"}},
+    });
+    engine.raw("UpdateItem", &request);
 }

@@ -1,6 +1,6 @@
 //! Work while a lease is held: renewed meanwhile, released in the end, and over when the lease is.
 
-use super::{Sent, TRIP, reached, release_elsewhere, take_over};
+use super::{Sent, TRIP, reached, take_over};
 use crate::harness::clients::Way;
 use crate::leases::world::{World, call, terms};
 use fencepost::Error;
@@ -104,11 +104,7 @@ async fn interrupted(happens: fn(&World)) {
 
 #[tokio::test(start_paused = true)]
 async fn the_work_is_cancelled_once_a_renewal_finds_the_lease_lost() {
-    for happens in [
-        |world: &World| take_over(&world.engine),
-        |world: &World| world.purge("k"),
-        |world: &World| release_elsewhere(&world.engine),
-    ] {
+    for happens in [|world: &World| take_over(&world.engine), |world: &World| world.purge("k")] {
         Box::pin(interrupted(happens)).await;
     }
 }
