@@ -2,6 +2,7 @@
 
 use super::accounts::change;
 use crate::harness::engine::{Engine, number};
+use crate::harness::states::set_by_another;
 use fencepost::field::Field;
 use fencepost::{Edit, ItemVersion, Key, Record, Settings, Store, Table};
 use fencepost_test::{Reply, client_answered_by};
@@ -17,7 +18,7 @@ const MAX: i64 = 1000;
 /// A shelf with a stock, its status and a number in a map.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Shelf {
-    pub stock: i64,
+    stock: i64,
     status: String,
     counts: BTreeMap<String, i64>,
 }
@@ -154,14 +155,7 @@ async fn an_edit_that_leaves_a_spoilt_row_was_applied_and_says_so() {
     let table = table(&engine);
     table.get(&key).await.expect("read");
     table.edit(&key, &STOCK.add(1, ..)).await.expect("within the bounds");
-    let spoil = json!({
-        "TableName": TABLE,
-        "Key": {"shelfId": {"S": "s-1"}},
-        "UpdateExpression": "SET #fence = :text",
-        "ExpressionAttributeNames": {"#fence": "_fence"},
-        "ExpressionAttributeValues": {":text": {"S": "spoilt"}},
-    });
-    engine.raw("UpdateItem", &spoil);
+    set_by_another(&engine, TABLE, "s-1", &[("_fence", json!({"S": "spoilt"}))]);
     let edited = table.edit(&key, &STOCK.add(1, ..)).await.expect("applied");
     let said = edited.item.expect_err("a fence is a number").to_string();
     assert!(said.contains("_fence"), "{said}");
