@@ -30,7 +30,8 @@ mod tests {
         more: serde_json::Value,
     }
 
-    /// `tests/core/values.rs` encodes the same value in a build with `serde_json/arbitrary_precision`.
+    /// The programs of `tests/histories/programs/` look at the stored form in a build with
+    /// `serde_json/arbitrary_precision`.
     #[test]
     fn the_numbers_of_json_are_stored_as_in_a_build_with_other_features() {
         let more = serde_json::json!({"whole": 7, "one": 1.0, "half": 0.5, "large": 1e60, "deep": [{"n": -2.25}]});
