@@ -5,7 +5,7 @@
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::usual::read_and_write;
-use crate::world::{DEVICES, Hot, call, dynamo, full_jitter, paused, store};
+use crate::world::{DEVICES, Hot, call, dynamo, paused, store};
 use aws_sdk_dynamodb::Client;
 use fencepost::Table;
 use fencepost_test::{Capacity, Units};
@@ -25,8 +25,6 @@ pub enum Way {
     Add,
     /// Read and write conditionally. After a conflict, wait between 0 and 2^n x 25 ms, at most 1 s, and read again.
     FullJitter,
-    /// Read and write conditionally. After a conflict, read again at once.
-    AtOnce,
 }
 
 /// The stores of the callers.
@@ -61,13 +59,10 @@ pub struct Load {
     pub throttles: bool,
     /// Which part of the answers to writes is lost without a sign.
     pub losses: f64,
-    /// The time of a request in each direction.
-    pub hop: Duration,
 }
 
 impl Load {
-    /// So many callers begin at once, change a small item once each, and have stores of their own. A request takes 5 ms
-    /// in each direction.
+    /// So many callers begin at once, change a small item once each, and have stores of their own.
     #[must_use]
     pub const fn new(way: Way, callers: usize) -> Self {
         Load {
@@ -80,7 +75,6 @@ impl Load {
             bytes: 0,
             throttles: false,
             losses: 0.0,
-            hop: Duration::from_millis(5),
         }
     }
 }
@@ -168,7 +162,7 @@ pub fn play<const R: u64>(load: Load, seed: u64) -> Outcome {
 }
 
 async fn played<const R: u64>(load: Load, seed: u64) -> Outcome {
-    let (db, begun) = (dynamo(seed, load.hop), Instant::now());
+    let (db, begun) = (dynamo(seed), Instant::now());
     let mut seeds = fastrand::Rng::with_seed(seed);
     let new_table = |rng| store(&db, begun, rng).table::<Hot<R>>(DEVICES);
     let one = new_table(seeds.fork());
@@ -245,8 +239,7 @@ impl<const R: u64> Caller<R> {
                 self.table.in_call(&call()).update_with_retry("one", decide).await.is_ok()
             }
             Way::Add => self.table.in_call(&call()).edit("one", &Hot::count().add(1, ..)).await.is_ok(),
-            Way::FullJitter => read_and_write(&self.client, |conflicts| full_jitter(&mut self.rng, conflicts)).await,
-            Way::AtOnce => read_and_write(&self.client, |_| Duration::ZERO).await,
+            Way::FullJitter => read_and_write(&self.client, &mut self.rng).await,
         }
     }
 }

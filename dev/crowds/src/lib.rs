@@ -7,3 +7,5 @@ pub mod crowd;
 pub mod orders;
 mod usual;
 mod world;
+
+pub use world::HOP;

@@ -1,5 +1,5 @@
-//! The loops compared with, on the bare SDK. They apply a change twice if an answer is lost.
-#![expect(clippy::disallowed_methods, reason = "writes as the loops compared with do")]
+//! The loop compared with, on the bare SDK. It applies a change twice if an answer is lost.
+#![expect(clippy::disallowed_methods, reason = "writes as the loop compared with does")]
 
 use crate::world::{ALLOWANCE, DEVICE_KEY, DEVICES};
 use aws_sdk_dynamodb::Client;
@@ -10,16 +10,17 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use std::time::Duration;
 use tokio::time::{Instant, sleep};
 
-/// Reads and writes conditionally, again after a pause for so many conflicts. Returns whether it was acknowledged.
-pub(crate) async fn read_and_write(client: &Client, mut pause: impl FnMut(u32) -> Duration) -> bool {
+/// Reads and writes conditionally. After a conflict, waits by full jitter, between 0 and 2^n x 25 ms, at most 1 s, and begins
+/// again. Returns whether it was acknowledged.
+pub(crate) async fn read_and_write(client: &Client, rng: &mut fastrand::Rng) -> bool {
     let begun = Instant::now();
-    for conflicts in 0.. {
+    for conflicts in 0_u32.. {
         if let Ok(seen) = read(client).await
             && write(client, seen).await.is_ok()
         {
             return true;
         }
-        let pause = pause(conflicts);
+        let pause = Duration::from_millis(rng.u64(0..=(25 << conflicts.min(6)).min(1000)));
         if begun.elapsed() + pause > ALLOWANCE {
             break;
         }
