@@ -351,6 +351,13 @@ impl Run {
     pub fn stored(&self, row: usize) -> Option<&Stored> {
         if let Known::There(stored) = &self.known[row] { Some(stored) } else { None }
     }
+
+    /// It knows the rows that it was shown.
+    pub fn learn(&mut self) {
+        for (row, stored) in std::mem::take(&mut self.shown) {
+            self.known[row] = stored.map_or(Known::Absent, Known::There);
+        }
+    }
 }
 
 /// How far an order or a settlement has come.
