@@ -7,7 +7,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 RACES = Path(__file__).resolve().parents[1] / "docs" / "races"
-STORIES = ["five-users", "lost-answers", "last-item", "late-delete", "two-leaders", "one-hundred"]
+STORIES = ["five-users", "lost-answers", "last-item", "flash-sale", "late-delete", "two-leaders", "one-hundred"]
 DESKTOP = {"width": 1280, "height": 900}
 PHONE = {"width": 390, "height": 844}
 FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-background-networking",
