@@ -108,9 +108,9 @@ fn of_orders() -> String {
     let mut rows = Vec::new();
     for (clients, losses, newcomers) in crowds.chain([(20, true, true), (200, true, true)]) {
         for (name, way) in ways {
-            for seed in 1..=3 {
-                rows.push(of_orders_in(way, name, (clients, losses, newcomers), seed));
-            }
+            let orders = if way == orders::Way::Holds { 4000 } else { 1000 } / clients;
+            let scene = Scene { clients, orders, newcomers, losses };
+            rows.extend((1..=3).map(|seed| of_orders_in(way, name, scene, seed)));
         }
     }
     let about = "1 product, 1,000 write units a second, 5 ms hops, transactions of 20 ms and 0.34 ms for each action";
@@ -126,24 +126,18 @@ fn of_orders() -> String {
     table(headings, rows)
 }
 
-fn of_orders_in(
-    way: orders::Way,
-    name: &str,
-    (clients, losses, newcomers): (usize, bool, bool),
-    seed: u64,
-) -> [String; 7] {
-    let each = if way == orders::Way::Holds { 4000 } else { 1000 } / clients;
-    let mut game = orders::play(way, Scene { clients, orders: each, newcomers, losses }, seed);
+fn of_orders_in(way: orders::Way, name: &str, scene: Scene, seed: u64) -> [String; 7] {
+    let mut game = orders::play(way, scene, seed);
     game.times.sort();
     let at =
         |part: usize| game.times.get(game.times.len().saturating_sub(1) * part / 100).map_or(0, Duration::as_millis);
     let (count, [product, order]) = (number(game.acknowledged), game.units);
     // An order is one small item of the index, which a cancellation alone would write again.
     let index = number(game.held) / count;
-    let losses = if losses { "2 %" } else { "0" };
-    let newcomers = if newcomers { ", none comes back" } else { "" };
+    let losses = if scene.losses { "2 %" } else { "0" };
+    let newcomers = if scene.newcomers { ", none comes back" } else { "" };
     [
-        format!("{clients} clients, {losses} lost{newcomers}; {name}; seed {seed}"),
+        format!("{} clients, {losses} lost{newcomers}; {name}; seed {seed}", scene.clients),
         figure(count / game.time.as_secs_f64(), 0),
         format!("{}, {}, {}", figure(product.write / count, 2), figure(order.write / count, 2), figure(index, 2)),
         figure((product.read + order.read) / count, 2),

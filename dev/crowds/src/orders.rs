@@ -1,9 +1,8 @@
 //! Measures clients that order one product at once by `place-order`, with holds and without: the cost, and the orders in the
 //! table against the acknowledged ones.
 //!
-//! Time is virtual, as in [`crate::crowd`]. A transaction takes 20 ms, beside the time of its actions. With losses, one answer in 50 is lost at each of two places. Between the
-//! table and the function, the connection breaks. Between the function and its client, the answer vanishes; the client
-//! asks again.
+//! Time is virtual, as in [`crate::crowd`]. With losses, one answer in 50 is lost at each of two places. Between the table
+//! and the function, the connection breaks. Between the function and its client, the answer vanishes; the client asks again.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::world::{ORDERS, PRODUCTS, call, dynamo, paused, store};
