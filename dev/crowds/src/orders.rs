@@ -1,8 +1,9 @@
 //! Measures clients that order one product at once by `place-order`, with holds and without: the cost, and the orders in the
 //! table against the acknowledged ones.
 //!
-//! Time is virtual, as in [`crate::crowd`]. With losses, one answer in 50 is lost at each of two places. Between the table
-//! and the function, the connection breaks. Between the function and its client, the answer vanishes; the client asks again.
+//! Time is virtual, as in [`crate::crowd`], and a transaction takes the 20 ms of the test kit. With losses, one answer
+//! in 50 is lost at each of two places. Between the table and the function, the connection breaks. Between the function
+//! and its client, the answer vanishes; the client asks again.
 #![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
 use crate::world::{ORDERS, PRODUCTS, call, dynamo, paused, store};
@@ -23,8 +24,6 @@ use tokio::time::{Instant, sleep};
 const STOCK: i64 = 1_000_000_000;
 /// How often a client asks for one order before it gives up.
 const ASKS: usize = 20;
-/// The time of a transaction, beside that of its actions, in which it refuses others on its items.
-const TRANSACTION: Duration = Duration::from_millis(20);
 
 /// A way to place an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -96,8 +95,6 @@ async fn played(way: Way, scene: Scene, seed: u64) -> Outcome {
     let Scene { clients, orders, newcomers, losses } = scene;
     let (db, mut seeds) = (dynamo(seed), fastrand::Rng::with_seed(seed));
     create(&db.engine().client(), 1).await;
-    db.transactions_take(TRANSACTION);
-    db.count_units();
     db.capacity(Capacity::of_items());
     if losses {
         db.lose_answer().with_probability(0.02);
@@ -145,7 +142,6 @@ pub fn quiet(way: Way, lines: usize) -> Outcome {
     paused(async move {
         let db = dynamo(1);
         create(&db.engine().client(), lines).await;
-        db.transactions_take(TRANSACTION);
         db.count_units();
         let (begun, mut rng) = (Instant::now(), fastrand::Rng::with_seed(1));
         let app = app(way, &db, begun, rng.fork());
