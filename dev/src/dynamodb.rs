@@ -10,7 +10,7 @@ use std::{
 use aws_config::{BehaviorVersion, Region, timeout::TimeoutConfig};
 use aws_sdk_dynamodb::{
     Client, Config,
-    config::{Credentials, ProvideCredentials, retry::RetryConfig},
+    config::{Credentials, retry::RetryConfig},
 };
 use dynoxide::Database;
 use fencepost::lambda::https_client;
@@ -19,7 +19,7 @@ use tokio::net::TcpListener;
 
 use crate::{args::Engine, failure::Failure, limited};
 
-/// The credentials if the user has none. The engines want a signature, but do not check it.
+/// The credentials. The engines want a signature, but do not check it.
 const PLACEHOLDER: &str = "local";
 
 /// The name of this machine in a container. `--add-host host.docker.internal:host-gateway` gives it to a container.
@@ -39,9 +39,10 @@ pub struct DynamoDb {
     /// The file with its tables, if it is embedded and keeps them.
     pub file: Option<PathBuf>,
     region: String,
-    /// The credentials of the user. If there are none, placeholders are sent.
-    credentials: Option<Credentials>,
 }
+
+/// Variables that the functions must not inherit, because they name other credentials than [`DynamoDb::environment`].
+pub const HIDDEN: [&str; 2] = ["AWS_PROFILE", "AWS_SESSION_TOKEN"];
 
 impl DynamoDb {
     /// Starts the embedded engine on the current runtime, or uses an existing DynamoDB.
@@ -50,17 +51,15 @@ impl DynamoDb {
     /// The port is taken, or the data folder cannot be used.
     pub async fn start(engine: &Engine) -> Result<Self, Failure> {
         match &engine.endpoint {
-            Some(endpoint) => Self::existing(endpoint.clone()).await,
+            Some(endpoint) => Ok(Self {
+                endpoint: endpoint.clone(),
+                endpoint_in_containers: None,
+                kind: "DynamoDB".to_owned(),
+                file: None,
+                region: region(),
+            }),
             None => Self::embedded(engine).await,
         }
-    }
-
-    async fn existing(endpoint: String) -> Result<Self, Failure> {
-        let named = |name: &&str| env::var_os(name).is_some();
-        let own = ["AWS_ACCESS_KEY_ID", "AWS_PROFILE"].iter().any(named);
-        let credentials = if own { Some(own_credentials().await?) } else { None };
-        let kind = "DynamoDB".to_owned();
-        Ok(Self { endpoint, endpoint_in_containers: None, kind, file: None, region: region(), credentials })
     }
 
     async fn embedded(engine: &Engine) -> Result<Self, Failure> {
@@ -101,31 +100,18 @@ impl DynamoDb {
         };
         let endpoint = format!("http://127.0.0.1:{port}");
         let endpoint_in_containers = containers.then(|| format!("http://{CONTAINER_HOST}:{port}"));
-        Ok(Self { endpoint, endpoint_in_containers, kind, file, region: region(), credentials: None })
+        Ok(Self { endpoint, endpoint_in_containers, kind, file, region: region() })
     }
 
     /// The environment variables with which the SDK of the functions finds this DynamoDB.
     #[must_use]
-    pub fn environment(&self) -> Vec<(&'static str, String)> {
-        let mut variables =
-            vec![("AWS_ENDPOINT_URL_DYNAMODB", self.endpoint.clone()), ("AWS_REGION", self.region.clone())];
-        let credentials = self.credentials();
-        variables.push(("AWS_ACCESS_KEY_ID", credentials.access_key_id().to_owned()));
-        variables.push(("AWS_SECRET_ACCESS_KEY", credentials.secret_access_key().to_owned()));
-        variables.extend(credentials.session_token().map(|token| ("AWS_SESSION_TOKEN", token.to_owned())));
-        variables
-    }
-
-    /// Variables that the functions must not inherit, because they name other credentials than [`Self::environment`].
-    #[must_use]
-    pub fn hidden_environment(&self) -> &'static [&'static str] {
-        let has_token = self.credentials().session_token().is_some();
-        if has_token { &["AWS_PROFILE"] } else { &["AWS_PROFILE", "AWS_SESSION_TOKEN"] }
-    }
-
-    fn credentials(&self) -> Credentials {
-        let placeholders = || Credentials::new(PLACEHOLDER, PLACEHOLDER, None, None, "placeholder");
-        self.credentials.clone().unwrap_or_else(placeholders)
+    pub fn environment(&self) -> [(&'static str, &str); 4] {
+        [
+            ("AWS_ENDPOINT_URL_DYNAMODB", &self.endpoint),
+            ("AWS_REGION", &self.region),
+            ("AWS_ACCESS_KEY_ID", PLACEHOLDER),
+            ("AWS_SECRET_ACCESS_KEY", PLACEHOLDER),
+        ]
     }
 
     /// A client as the functions have it. It does not send again by itself, because the crate must see every lost answer.
@@ -137,7 +123,7 @@ impl DynamoDb {
             .endpoint_url(&self.endpoint)
             .region(Region::new(self.region.clone()))
             .retry_config(RetryConfig::disabled())
-            .credentials_provider(self.credentials());
+            .credentials_provider(placeholders());
         Client::from_conf(config.build())
     }
 
@@ -149,24 +135,13 @@ impl DynamoDb {
             .endpoint_url(&self.endpoint)
             .region(Region::new(self.region.clone()))
             .timeout_config(timeout)
-            .credentials_provider(self.credentials());
+            .credentials_provider(placeholders());
         Client::new(&config.load().await)
     }
 }
 
-/// The credentials that the SDK finds in any place. Functions look only into their environment, as on Lambda.
-async fn own_credentials() -> Result<Credentials, Failure> {
-    let config = aws_config::defaults(BehaviorVersion::latest()).http_client(https_client()).load().await;
-    let unusable = |why: &str| {
-        Failure::new(format!(
-            "The credentials of AWS_PROFILE or AWS_ACCESS_KEY_ID cannot be used ({why}): correct them."
-        ))
-    };
-    let provider = config.credentials_provider().ok_or_else(|| unusable("there are none"))?;
-    provider.provide_credentials().await.map_err(|error| {
-        let error: &dyn std::error::Error = &error;
-        unusable(&error.source().map_or_else(|| error.to_string(), ToString::to_string))
-    })
+fn placeholders() -> Credentials {
+    Credentials::new(PLACEHOLDER, PLACEHOLDER, None, None, "placeholder")
 }
 
 fn region() -> String {
@@ -210,42 +185,5 @@ fn bridge() -> Result<Option<IpAddr>, Failure> {
             "Containers cannot be answered, because there is no interface {BRIDGE}: start Docker Engine (neither \
              Docker Desktop nor a rootless Docker has one on Linux), or leave --containers out."
         ))),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn reached(credentials: Option<Credentials>) -> DynamoDb {
-        DynamoDb {
-            endpoint: "http://127.0.0.1:8000".to_owned(),
-            endpoint_in_containers: None,
-            kind: "DynamoDB".to_owned(),
-            file: None,
-            region: "us-east-1".to_owned(),
-            credentials,
-        }
-    }
-
-    #[test]
-    fn placeholders_replace_the_users_account_entirely() {
-        let dynamodb = reached(None);
-        let variables = dynamodb.environment();
-        assert!(variables.contains(&("AWS_ACCESS_KEY_ID", PLACEHOLDER.to_owned())));
-        assert!(variables.contains(&("AWS_SECRET_ACCESS_KEY", PLACEHOLDER.to_owned())));
-        assert_eq!(dynamodb.hidden_environment(), ["AWS_PROFILE", "AWS_SESSION_TOKEN"]);
-    }
-
-    #[test]
-    fn the_users_own_credentials_are_handed_to_the_functions_whole() {
-        let dynamodb = reached(Some(Credentials::new("id", "secret", Some("token".to_owned()), None, "profile")));
-        let variables = dynamodb.environment();
-        for (name, value) in
-            [("AWS_ACCESS_KEY_ID", "id"), ("AWS_SECRET_ACCESS_KEY", "secret"), ("AWS_SESSION_TOKEN", "token")]
-        {
-            assert!(variables.contains(&(name, value.to_owned())), "{name}");
-        }
-        assert_eq!(dynamodb.hidden_environment(), ["AWS_PROFILE"]);
     }
 }

@@ -11,7 +11,7 @@ use std::{
 use tokio::{net::TcpStream, process::Command, time::sleep};
 
 use crate::{
-    dynamodb::DynamoDb,
+    dynamodb::{DynamoDb, HIDDEN},
     failure::Failure,
     process::{self, Group},
     template::Function,
@@ -89,7 +89,7 @@ impl Watch {
         if ["AWS_LAMBDA_LOG_LEVEL", "RUST_LOG", "POWERTOOLS_LOG_LEVEL"].iter().all(|name| env::var_os(name).is_none()) {
             command.env("AWS_LAMBDA_LOG_LEVEL", LOG_LEVEL);
         }
-        for name in dynamodb.hidden_environment() {
+        for name in HIDDEN {
             command.env_remove(name);
         }
         let ignore_file = write_ignore_file(workspace, dynamodb).map_err(|error| {

@@ -14,14 +14,10 @@
 //! transaction changes several kinds together, a query lists one kind, and another one lists all.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
-use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::{
-    AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType, Projection, ProjectionType,
-    ScalarAttributeType,
-};
-use fencepost::{Error, Index, Key, Reads, Record, Sort, Source, Store, Table};
+use fencepost::{Error, Index, Key, Reads, Record, Sort, Source, Store, Table, TableSchema};
 use fencepost_test::Engine;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 
 const TABLE: &str = "Shop";
 
@@ -173,9 +169,8 @@ impl Shop {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    let client = Engine::embedded(&[]).client(); // of a `DynamoDB` in this process
-    create_table(&client).await?;
-    let shop = Shop::new(&Store::new(&client));
+    let engine = with_table(); // a `DynamoDB` in this process
+    let shop = Shop::new(&Store::new(&engine.client()));
     for (number, name) in [(7, "Ann"), (8, "Bob")] {
         let customer = Customer { name: name.to_owned(), open_orders: 0 };
         shop.customers.create(&customer_key(number), &customer).await?;
@@ -194,22 +189,15 @@ async fn main() -> Result<(), Source> {
     Ok(())
 }
 
-/// The table with both parts of its key and the index of open orders.
-async fn create_table(client: &Client) -> Result<(), Source> {
-    let attribute =
-        |name: &str| AttributeDefinition::builder().attribute_name(name).attribute_type(ScalarAttributeType::S).build();
-    let part = |name: &str, role: KeyType| KeySchemaElement::builder().attribute_name(name).key_type(role).build();
-    let open_orders = GlobalSecondaryIndex::builder()
-        .index_name(OpenOrders::NAME)
-        .key_schema(part(OpenOrders::PARTITION_KEY, KeyType::Hash)?)
-        .key_schema(part("open_since", KeyType::Range)?)
-        .projection(Projection::builder().projection_type(ProjectionType::All).build())
-        .build()?;
-    let attributes: Result<_, _> = [PK, SK, "state", "open_since"].into_iter().map(attribute).collect();
-    let table = client.create_table().table_name(TABLE).billing_mode(BillingMode::PayPerRequest);
-    let table = table.set_attribute_definitions(Some(attributes?)).global_secondary_indexes(open_orders);
-    table.key_schema(part(PK, KeyType::Hash)?).key_schema(part(SK, KeyType::Range)?).send().await?;
-    Ok(())
+/// An engine with the table, its key and the index of open orders, as `TableSchema` prints them for a template.
+fn with_table() -> Engine {
+    let schema = TableSchema::of::<Order>().with_index(OpenOrders);
+    let template: Value = serde_json::from_str(&schema.to_cloudformation(TABLE)).expect("JSON");
+    let mut table = template["Resources"]["ShopTable"]["Properties"].clone();
+    table.as_object_mut().expect("properties").remove("TimeToLiveSpecification"); // a request of its own
+    let engine = Engine::embedded(&[]);
+    engine.raw("CreateTable", &table);
+    engine
 }
 
 #[cfg(test)]
@@ -217,9 +205,7 @@ mod tests {
     use super::*;
 
     async fn shop() -> Shop {
-        let client = Engine::embedded(&[]).client();
-        create_table(&client).await.expect("a table");
-        let shop = Shop::new(&Store::new(&client));
+        let shop = Shop::new(&Store::new(&with_table().client()));
         for number in [7, 77] {
             let customer = Customer { name: format!("customer {number}"), open_orders: 0 };
             shop.customers.create(&customer_key(number), &customer).await.expect("a free key");

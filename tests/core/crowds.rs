@@ -1,6 +1,7 @@
 //! Many writers on one item: all are acknowledged, at a bounded number of requests each. Those who meet stand in a line.
 
 use super::accounts::{Account, TABLE, add_one, call, chance, engine, rival, with_accounts};
+use crowds::HOP;
 use crowds::crowd::{Load, Outcome, Stores, Way as By, play};
 use fencepost::{Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
@@ -98,8 +99,8 @@ fn callers_add_at_once_at_about_what_the_window_allows_and_with_one_request_wher
         (at_once(1000, Stores::One), 1, 4.0, Duration::from_secs(2)),
         (at_once(100, Stores::Own), 5, 3.1, Duration::from_millis(300)),
         (at_once(1000, Stores::Own), 1, 6.0, Duration::from_secs(4)),
-        (alone, 1, 1.0, 2 * alone.hop),
-        (steady, 1, 1.1, 4 * steady.hop),
+        (alone, 1, 1.0, 2 * HOP),
+        (steady, 1, 1.1, 4 * HOP),
     ] {
         for seed in 0..seeds {
             let outcome = play::<64>(load, seed);

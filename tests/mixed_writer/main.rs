@@ -47,12 +47,6 @@ struct Item {
 
 const STOCK: Field<Item, i64> = Field::of("stock");
 
-impl Item {
-    fn and(&self, more: i64) -> Self {
-        Item { stock: self.stock + more, note: self.note.clone() }
-    }
-}
-
 fn item_id(number: usize) -> String {
     format!("item-{number:05}")
 }
@@ -91,25 +85,12 @@ impl Outcomes {
     }
 }
 
-/// A failure that carries the text of an unexpected error: a program with only increments cannot be refused.
-fn unexpected(error: impl fmt::Debug) -> Failure {
-    Failure::of(FailureKind::InvalidRecord { reason: format!("{error:?}") })
-}
-
-async fn update(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    let one_more = |item: &Item| item.and(1);
-    match items.update_with_retry(&key(id), one_more).await {
+/// The outcome of an increment. Nothing refuses one: an error that does is a failure with its text.
+fn told<T>(ended: Result<T, UpdateError<impl fmt::Debug>>) -> Result<(), Failure> {
+    match ended {
         Ok(_) => Ok(()),
         Err(UpdateError::Failed(failure)) => Err(failure),
-        Err(error) => Err(unexpected(error)),
-    }
-}
-
-async fn add(items: &Table<Item>, id: &str) -> Result<(), Failure> {
-    match items.edit(&key(id), &STOCK.add(1, ..)).await {
-        Ok(_) => Ok(()),
-        Err(UpdateError::Failed(failure)) => Err(failure),
-        Err(error) => Err(unexpected(error)),
+        Err(error) => Err(Failure::of(FailureKind::InvalidRecord { reason: format!("{error:?}") })),
     }
 }
 
@@ -146,16 +127,22 @@ impl Until {
 
 /// Half of the increments are updates, half are adds.
 async fn increments(table: &str, chance: &mut Rng, items: usize, until: &Until, lost: u8) -> Outcomes {
-    let losses = Losses::new(lost, chance.fork());
+    let losses = Losses { of_100: lost, chance: Mutex::new(chance.fork()), lost: AtomicU64::default() };
+    let losses = Arc::new(losses);
     let config = client_from_env().config().to_builder().http_client(losing(https_client(), &losses)).build();
     let rows = Store::new(&Client::from_conf(config)).table::<Item>(table);
     let mut outcomes = Outcomes::default();
     while !until.is_over(outcomes.done()).await && outcomes.failed.is_empty() {
         let id = item_id(chance.usize(0..items));
-        let outcome = if chance.bool() { update(&rows, &id).await } else { add(&rows, &id).await };
+        let outcome = if chance.bool() {
+            let one_more = |item: &Item| Item { stock: item.stock + 1, note: item.note.clone() };
+            told(rows.update_with_retry(&key(&id), one_more).await)
+        } else {
+            told(rows.edit(&key(&id), &STOCK.add(1, ..)).await)
+        };
         outcomes.count(id, outcome);
     }
-    outcomes.lost = losses.so_far();
+    outcomes.lost = losses.lost.load(Relaxed);
     outcomes
 }
 
@@ -199,15 +186,6 @@ impl fmt::Debug for Losses {
 }
 
 impl Losses {
-    fn new(of_100: u8, chance: Rng) -> Arc<Self> {
-        Arc::new(Losses { of_100, chance: Mutex::new(chance), lost: AtomicU64::default() })
-    }
-
-    /// How many answers were lost.
-    fn so_far(&self) -> u64 {
-        self.lost.load(Relaxed)
-    }
-
     fn draw(&self) -> Option<Loss> {
         let mut chance = self.chance.lock().expect("no panic while drawing");
         if chance.u8(0..100) >= self.of_100 {

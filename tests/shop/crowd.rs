@@ -1,16 +1,13 @@
 //! One product takes hundreds of orders a second, where transactions allow some dozens.
 
 use crowds::orders::{Outcome, Scene, Way, dollars, play, quiet};
-use std::time::Duration;
 
 const CLIENTS: usize = 20;
 
 /// Orders of one product with the capacity of DynamoDB: a row takes 1,000 write units a second, and a transaction 20 ms.
 fn orders(way: Way, each: usize) -> Outcome {
-    let (transaction, hop) = (Duration::from_millis(20), Duration::from_millis(5));
-    let (losses, newcomers, throttles) = (false, false, true);
-    let scene = Scene { clients: CLIENTS, orders: each, newcomers, products: 1, losses, transaction, throttles };
-    let outcome = play(way, scene, hop, 1);
+    let scene = Scene { clients: CLIENTS, orders: each, newcomers: false, losses: false };
+    let outcome = play(way, scene, 1);
     let wanted = (CLIENTS * each) as u64;
     assert_eq!((outcome.acknowledged, outcome.held), (wanted, wanted), "{way:?}");
     assert_eq!(outcome.taken, i64::try_from(wanted).expect("few"), "{way:?}");
@@ -36,8 +33,7 @@ fn one_product_takes_ten_times_as_many_orders_as_by_transactions_for_less_than_h
 #[test]
 fn an_order_of_quiet_products_costs_at_most_a_tenth_more_than_its_transaction_and_is_as_fast() {
     for lines in [1, 3, 20] {
-        let [holds, transaction] =
-            [Way::Holds, Way::Transactions].map(|way| quiet(way, lines, Duration::from_millis(5)));
+        let [holds, transaction] = [Way::Holds, Way::Transactions].map(|way| quiet(way, lines));
         let [cheap, dear] = [("holds", &holds), ("transaction", &transaction)].map(|(way, outcome)| {
             let Outcome { requests, units: [products, orders], time, .. } = outcome;
             let (write, read) = (products.write + orders.write, products.read + orders.read);

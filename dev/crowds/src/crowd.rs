@@ -2,11 +2,14 @@
 //!
 //! Time is the paused clock of tokio, and all randomness comes from the seed. The network takes exactly its hops. All
 //! other work takes no time. So a seed gives the same numbers on every machine.
-#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the loop compared with does")]
 
-use crate::usual::read_and_write;
-use crate::world::{DEVICES, Hot, call, dynamo, full_jitter, paused, store};
+use crate::world::{ALLOWANCE, DEVICE_KEY, DEVICES, Hot, call, dynamo, paused, store};
 use aws_sdk_dynamodb::Client;
+use aws_sdk_dynamodb::error::SdkError;
+use aws_sdk_dynamodb::operation::get_item::GetItemError;
+use aws_sdk_dynamodb::operation::update_item::UpdateItemError;
+use aws_sdk_dynamodb::types::AttributeValue;
 use fencepost::Table;
 use fencepost_test::{Capacity, Units};
 use std::cell::RefCell;
@@ -23,10 +26,9 @@ pub enum Way {
     Remembering,
     /// `edit`, with an add.
     Add,
-    /// Read and write conditionally. After a conflict, wait between 0 and 2^n x 25 ms, at most 1 s, and read again.
+    /// Read and write conditionally on the bare SDK, which applies a change twice if an answer is lost. After a conflict, wait
+    /// between 0 and 2^n x 25 ms, at most 1 s, and read again.
     FullJitter,
-    /// Read and write conditionally. After a conflict, read again at once.
-    AtOnce,
 }
 
 /// The stores of the callers.
@@ -61,13 +63,10 @@ pub struct Load {
     pub throttles: bool,
     /// Which part of the answers to writes is lost without a sign.
     pub losses: f64,
-    /// The time of a request in each direction.
-    pub hop: Duration,
 }
 
 impl Load {
-    /// So many callers begin at once, change a small item once each, and have stores of their own. A request takes 5 ms
-    /// in each direction.
+    /// So many callers begin at once, change a small item once each, and have stores of their own.
     #[must_use]
     pub const fn new(way: Way, callers: usize) -> Self {
         Load {
@@ -80,7 +79,6 @@ impl Load {
             bytes: 0,
             throttles: false,
             losses: 0.0,
-            hop: Duration::from_millis(5),
         }
     }
 }
@@ -168,7 +166,7 @@ pub fn play<const R: u64>(load: Load, seed: u64) -> Outcome {
 }
 
 async fn played<const R: u64>(load: Load, seed: u64) -> Outcome {
-    let (db, begun) = (dynamo(seed, load.hop), Instant::now());
+    let (db, begun) = (dynamo(seed), Instant::now());
     let mut seeds = fastrand::Rng::with_seed(seed);
     let new_table = |rng| store(&db, begun, rng).table::<Hot<R>>(DEVICES);
     let one = new_table(seeds.fork());
@@ -245,8 +243,51 @@ impl<const R: u64> Caller<R> {
                 self.table.in_call(&call()).update_with_retry("one", decide).await.is_ok()
             }
             Way::Add => self.table.in_call(&call()).edit("one", &Hot::count().add(1, ..)).await.is_ok(),
-            Way::FullJitter => read_and_write(&self.client, |conflicts| full_jitter(&mut self.rng, conflicts)).await,
-            Way::AtOnce => read_and_write(&self.client, |_| Duration::ZERO).await,
+            Way::FullJitter => self.read_and_write().await,
         }
+    }
+
+    async fn read_and_write(&mut self) -> bool {
+        let begun = Instant::now();
+        for conflicts in 0_u32.. {
+            if let Ok(seen) = self.read().await
+                && self.write(seen).await.is_ok()
+            {
+                return true;
+            }
+            let pause = Duration::from_millis(self.rng.u64(0..=(25 << conflicts.min(6)).min(1000)));
+            if begun.elapsed() + pause > ALLOWANCE {
+                break;
+            }
+            sleep(pause).await;
+        }
+        false
+    }
+
+    /// The version and the number, strongly consistent.
+    async fn read(&self) -> Result<(u64, u64), SdkError<GetItemError>> {
+        let key = AttributeValue::S("one".to_owned());
+        let read = self.client.get_item().table_name(DEVICES).key(DEVICE_KEY, key).consistent_read(true);
+        let item = Box::pin(read.send()).await?.item.expect("an item");
+        let number = |name: &str| item[name].as_n().expect("a number").parse().expect("a whole one");
+        Ok((number("_version"), number("count")))
+    }
+
+    /// Raises the number that was read at this version.
+    async fn write(&self, (version, count): (u64, u64)) -> Result<(), SdkError<UpdateItemError>> {
+        let number = |number: u64| AttributeValue::N(number.to_string());
+        let write = self
+            .client
+            .update_item()
+            .table_name(DEVICES)
+            .key(DEVICE_KEY, AttributeValue::S("one".to_owned()))
+            .update_expression("SET #count = :count, #version = :next")
+            .condition_expression("#version = :version")
+            .expression_attribute_names("#count", "count")
+            .expression_attribute_names("#version", "_version")
+            .expression_attribute_values(":count", number(count + 1))
+            .expression_attribute_values(":next", number(version + 1))
+            .expression_attribute_values(":version", number(version));
+        Box::pin(write.send()).await.map(drop)
     }
 }

@@ -5,5 +5,6 @@
 
 pub mod crowd;
 pub mod orders;
-mod usual;
 mod world;
+
+pub use world::HOP;

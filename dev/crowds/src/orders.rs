@@ -1,16 +1,14 @@
-//! Measures clients that place orders at once, with `place-order` and in the usual way: the cost, and the orders in the
+//! Measures clients that order one product at once by `place-order`, with holds and without: the cost, and the orders in the
 //! table against the acknowledged ones.
 //!
-//! Time is virtual, as in [`crate::crowd`]. With losses, one answer in 50 is lost at each of two places. Between the
-//! table and the function, the connection breaks. Between the function and its client, the answer vanishes; the client
-//! asks again.
-#![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the code compared with does")]
+//! Time is virtual, as in [`crate::crowd`], and a transaction takes the 20 ms of the test kit. With losses, one answer
+//! in 50 is lost at each of two places. Between the table and the function, the connection breaks. Between the function
+//! and its client, the answer vanishes; the client asks again.
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
 
-use crate::world::{ORDERS, PRODUCTS, call, dynamo, full_jitter, paused, store};
+use crate::world::{ORDERS, PRODUCTS, call, dynamo, paused, store};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::error::BuildError;
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
-use aws_sdk_dynamodb::types::{AttributeValue, Put, Select, TransactWriteItem, Update};
+use aws_sdk_dynamodb::types::Select;
 use fencepost::http::{Body, Request};
 use fencepost::{Store, Table, Timestamp};
 use fencepost_test::{Capacity, Dynamo, Units};
@@ -26,8 +24,6 @@ use tokio::time::{Instant, sleep};
 const STOCK: i64 = 1_000_000_000;
 /// How often a client asks for one order before it gives up.
 const ASKS: usize = 20;
-/// How often the usual way reads again after a cancelled transaction.
-const RETRIES: u32 = 7;
 
 /// A way to place an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,13 +32,9 @@ pub enum Way {
     Transactions,
     /// The function `place-order` as it is.
     Holds,
-    /// The bare SDK with its standard retries and tokens. Reads the product. Then one transaction writes the product,
-    /// if it is still at the same version, and puts the order under a random id. After a cancellation, waits between 0
-    /// and 2^n x 25 ms, at most 1 s, and reads again, at most 7 times.
-    Usual,
 }
 
-/// The products on order, and the disturbances.
+/// The clients, and the disturbances. The product takes at most 1,000 write units a second, as on AWS.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scene {
     /// The number of clients with orders at once. Each is a process of its own.
@@ -51,14 +43,8 @@ pub struct Scene {
     pub orders: usize,
     /// Whether each order comes from a process that has seen nothing before and never comes back.
     pub newcomers: bool,
-    /// Each order is for one of so many products.
-    pub products: usize,
     /// Whether answers are lost.
     pub losses: bool,
-    /// The time of a transaction, beside that of its actions, in which it refuses others on its items.
-    pub transaction: Duration,
-    /// Whether each item takes at most 1,000 write units a second, as on AWS.
-    pub throttles: bool,
 }
 
 /// The result for all clients.
@@ -101,19 +87,15 @@ pub fn dollars(write: f64, read: f64) -> f64 {
 /// # Panics
 /// If the engine fails, which it does not.
 #[must_use]
-pub fn play(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
-    paused(played(way, scene, hop, seed))
+pub fn play(way: Way, scene: Scene, seed: u64) -> Outcome {
+    paused(played(way, scene, seed))
 }
 
-async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
-    let Scene { clients, orders, newcomers, products, losses, transaction, throttles } = scene;
-    let (db, mut seeds) = (dynamo(seed, hop), fastrand::Rng::with_seed(seed));
-    create(&db.engine().client(), products).await;
-    db.transactions_take(transaction);
-    db.count_units();
-    if throttles {
-        db.capacity(Capacity::of_items());
-    }
+async fn played(way: Way, scene: Scene, seed: u64) -> Outcome {
+    let Scene { clients, orders, newcomers, losses } = scene;
+    let (db, mut seeds) = (dynamo(seed), fastrand::Rng::with_seed(seed));
+    create(&db.engine().client(), 1).await;
+    db.capacity(Capacity::of_items());
     if losses {
         db.lose_answer().with_probability(0.02);
     }
@@ -125,7 +107,6 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
             let mut client = Ordering {
                 number,
                 app: app(way, &db, begun, seeds.fork()),
-                sdk: db.client(),
                 rng: seeds.fork(),
                 losses,
                 outcome: outcome.clone(),
@@ -135,7 +116,7 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
                     if newcomers {
                         client.app = app(way, &db, begun, client.rng.fork());
                     }
-                    client.order(way, order, products).await;
+                    client.order(order).await;
                 }
             })
         })
@@ -147,7 +128,7 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
     outcome.time = begun.elapsed();
     outcome.count_requests(&db);
     outcome.held = count(&db.engine().client(), ORDERS).await;
-    outcome.taken = (0..products).map(|product| STOCK - db.number(PRODUCTS, &name(product), "stock")).sum();
+    outcome.taken = STOCK - db.number(PRODUCTS, &name(0), "stock");
     outcome
 }
 
@@ -157,16 +138,14 @@ async fn played(way: Way, scene: Scene, hop: Duration, seed: u64) -> Outcome {
 /// # Panics
 /// If the engine fails, which it does not.
 #[must_use]
-pub fn quiet(way: Way, lines: usize, hop: Duration) -> Outcome {
+pub fn quiet(way: Way, lines: usize) -> Outcome {
     paused(async move {
-        let db = dynamo(1, hop);
+        let db = dynamo(1);
         create(&db.engine().client(), lines).await;
-        db.transactions_take(Duration::from_millis(20));
         db.count_units();
         let (begun, mut rng) = (Instant::now(), fastrand::Rng::with_seed(1));
         let app = app(way, &db, begun, rng.fork());
-        let lines: Vec<_> =
-            (0..lines).map(|line| format!(r#"{{"productId":"{}","quantity":1}}"#, name(line))).collect();
+        let lines: Vec<_> = (0..lines).map(line).collect();
         let request = request("u-1", "order-1", &lines.join(","));
         Box::pin(place_order(&app, &request, &call())).await.expect("nobody is in its way");
         let mut outcome = Outcome { time: begun.elapsed(), ..Outcome::default() };
@@ -195,7 +174,6 @@ fn request(user: &str, key: &str, lines: &str) -> Request {
 struct Ordering {
     number: usize,
     app: App,
-    sdk: Client,
     rng: fastrand::Rng,
     losses: bool,
     outcome: Rc<RefCell<Outcome>>,
@@ -203,13 +181,10 @@ struct Ordering {
 
 impl Ordering {
     /// Asks for one order until the client hears its success.
-    async fn order(&mut self, way: Way, order: usize, products: usize) {
-        let (product, begun) = (name(self.rng.usize(..products)), Instant::now());
+    async fn order(&mut self, order: usize) {
+        let begun = Instant::now();
         for ask in 0..ASKS {
-            let is_placed = match way {
-                Way::Usual => self.usual(&product).await,
-                Way::Transactions | Way::Holds => self.ours(order, &product).await,
-            };
+            let is_placed = self.ask(order).await;
             let is_heard = !(self.losses && self.rng.u8(..50) == 0);
             if is_heard && is_placed {
                 let mut outcome = self.outcome.borrow_mut();
@@ -223,63 +198,10 @@ impl Ordering {
     }
 
     /// Calls the function. Each request for one order has the same key. Returns whether the order was placed.
-    async fn ours(&self, order: usize, product: &str) -> bool {
-        let line = format!(r#"{{"productId":"{product}","quantity":1}}"#);
-        let request = request(&format!("u-{}", self.number), &format!("order-{order}"), &line);
+    async fn ask(&self, order: usize) -> bool {
+        let request = request(&format!("u-{}", self.number), &format!("order-{order}"), &line(0));
         Box::pin(place_order(&self.app, &request, &call())).await.is_ok()
     }
-
-    /// Reads, and sends one transaction with a random id. Returns whether the order was placed.
-    async fn usual(&mut self, product: &str) -> bool {
-        for conflicts in 0..=RETRIES {
-            let key = AttributeValue::S(product.to_owned());
-            let read = self.sdk.get_item().table_name(PRODUCTS).key("productId", key).consistent_read(true);
-            let Ok(read) = Box::pin(read.send()).await else { return false };
-            let seen = read.item.expect("a product");
-            let id = format!("{:032x}", self.rng.u128(..));
-            let steps = steps(product, &seen["_version"], id, self.number).expect("complete steps");
-            let written = self.sdk.transact_write_items().set_transact_items(Some(steps));
-            match Box::pin(written.send()).await {
-                Ok(_) => return true,
-                Err(error)
-                    if error
-                        .as_service_error()
-                        .is_some_and(TransactWriteItemsError::is_transaction_canceled_exception) => {}
-                Err(_) => return false,
-            }
-            sleep(full_jitter(&mut self.rng, conflicts)).await;
-        }
-        false
-    }
-}
-
-fn steps(
-    product: &str,
-    version: &AttributeValue,
-    id: String,
-    user: usize,
-) -> Result<Vec<TransactWriteItem>, BuildError> {
-    let number = |number: i64| AttributeValue::N(number.to_string());
-    let take = Update::builder()
-        .table_name(PRODUCTS)
-        .key("productId", AttributeValue::S(product.to_owned()))
-        .update_expression("SET stock = stock - :quantity, #version = #version + :one")
-        .condition_expression("#version = :version AND stock >= :quantity")
-        .expression_attribute_names("#version", "_version")
-        .expression_attribute_values(":version", version.clone())
-        .expression_attribute_values(":quantity", number(1))
-        .expression_attribute_values(":one", number(1));
-    let line = [("productId", AttributeValue::S(product.to_owned())), ("quantity", number(1))];
-    let line = AttributeValue::M(line.map(|(name, value)| (name.to_owned(), value)).into());
-    let put = Put::builder()
-        .table_name(ORDERS)
-        .item("orderId", AttributeValue::S(id))
-        .item("userId", AttributeValue::S(format!("u-{user}")))
-        .item("lines", AttributeValue::L(vec![line]))
-        .item("status", AttributeValue::S("PENDING".to_owned()))
-        .condition_expression("attribute_not_exists(orderId)");
-    let step = TransactWriteItem::builder;
-    Ok(vec![step().update(take.build()?).build(), step().put(put.build()?).build()])
 }
 
 fn app(way: Way, db: &Dynamo, begun: Instant, rng: fastrand::Rng) -> App {
@@ -300,6 +222,11 @@ async fn create(client: &Client, products: usize) {
 /// The id of the product of this number.
 fn name(product: usize) -> String {
     format!("p-{product}")
+}
+
+/// A line of an order for one of this product.
+fn line(product: usize) -> String {
+    format!(r#"{{"productId":"{}","quantity":1}}"#, name(product))
 }
 
 /// The number of rows in a table.

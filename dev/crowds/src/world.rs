@@ -16,6 +16,9 @@ pub(crate) const PRODUCTS: &str = "Products";
 /// The table of orders, with the key `orderId`.
 pub(crate) const ORDERS: &str = "Orders";
 
+/// The time of a request in each direction.
+pub const HOP: Duration = Duration::from_millis(5);
+
 /// The time for a call, out of Lambda's 10 s.
 pub(crate) const ALLOWANCE: Duration = Duration::from_millis(9750);
 
@@ -49,13 +52,13 @@ impl<const R: u64> Hot<R> {
     }
 }
 
-/// Empty tables whose requests take this time in each direction.
-pub(crate) fn dynamo(seed: u64, hop: Duration) -> Dynamo {
+/// Empty tables.
+pub(crate) fn dynamo(seed: u64) -> Dynamo {
     let db = Dynamo::with_seed(seed);
     for (table, key) in [(DEVICES, DEVICE_KEY), (PRODUCTS, "productId"), (ORDERS, "orderId")] {
         db.create_table(table, key);
     }
-    db.network().hops(hop);
+    db.network().hops(HOP);
     db
 }
 
@@ -70,11 +73,6 @@ pub(crate) fn store(db: &Dynamo, begun: Instant, rng: fastrand::Rng) -> Store {
 /// A call with the usual time of a Lambda invocation.
 pub(crate) fn call() -> Call {
     Call::new(Deadline::within(ALLOWANCE))
-}
-
-/// Full jitter: the pause after so many conflicts, between 0 and 2^n x 25 ms, at most 1 s.
-pub(crate) fn full_jitter(rng: &mut fastrand::Rng, conflicts: u32) -> Duration {
-    Duration::from_millis(rng.u64(0..=(25 << conflicts.min(6)).min(1000)))
 }
 
 /// Plays on virtual time.

@@ -2,7 +2,7 @@
 
 use crate::front::FIRST;
 use crate::play::{Act, HOUR, WEEK};
-use crate::state::{Caller, Flight, History, Kind, Met, Request, Scene, Way, World};
+use crate::state::{Caller, Flight, History, Kind, Request, Scene, Way, World};
 use crate::table::Stored;
 use fencepost_core::Outcome;
 use std::time::Duration;
@@ -15,24 +15,10 @@ impl Scene {
     /// The worlds from which the scene begins: with each way to cancel, and with each clock ahead of the other.
     #[must_use]
     pub fn start(&self) -> Vec<World> {
-        let caller = |process: usize, kind: Kind, part_of: Option<usize>| Caller {
-            process,
-            kind,
-            run: None,
-            looked: None,
-            began: None,
-            end: None,
-            open: Vec::new(),
-            applied: Vec::new(),
-            applied_then: 0,
-            is_excused: false,
-            met: Met::default(),
-            part_of,
-            missing: Vec::new(),
-        };
-        let calls = self.calls.iter().map(|(process, kind)| caller(*process, *kind, None));
-        let parts = self.calls.iter().enumerate().flat_map(|(whole, (process, kind))| {
-            kind.lines().into_iter().map(move |_| caller(*process, Kind::Idle, Some(whole)))
+        let calls = self.calls.iter().map(|&(process, kind)| Caller { process, kind, ..Caller::default() });
+        let parts = self.calls.iter().enumerate().flat_map(|(whole, &(process, kind))| {
+            let part = move |_| Caller { process, part_of: Some(whole), ..Caller::default() };
+            kind.lines().into_iter().map(part)
         });
         let world = |ahead: [Duration; 2], shows_all: bool| World {
             rows: self.rows.clone(),

@@ -281,30 +281,17 @@ impl Scene {
         met.open |= run.change.attempts().is_doubtful();
         match told {
             Told::Read | Told::Waited => {
-                for (row, stored) in std::mem::take(&mut run.shown) {
-                    run.known[row] = stored.map_or(Known::Absent, Known::There);
-                }
+                run.learn();
                 self.decided(world, caller);
             }
             Told::NotApplied { unseen, burned } => {
                 Self::learn_refusal(world, caller, burned);
-                let unread: Vec<_> = unseen.into_iter().filter(|_| !self.lacks("reads-unseen")).collect();
-                let Some(run) = &mut world.callers[caller].run else { return };
-                if unread.is_empty() {
-                    self.decided(world, caller);
-                } else {
-                    run.change.read(unread, now);
-                }
+                let unread = unseen.into_iter().filter(|_| !self.lacks("reads-unseen")).collect();
+                self.read_or_decide(world, caller, unread);
             }
             Told::Look(unread) => {
-                for (row, stored) in std::mem::take(&mut run.shown) {
-                    run.known[row] = stored.map_or(Known::Absent, Known::There);
-                }
-                if unread.is_empty() {
-                    self.decided(world, caller);
-                } else {
-                    run.change.read(unread, now);
-                }
+                run.learn();
+                self.read_or_decide(world, caller, unread);
             }
             Told::GaveWay => {
                 let rows = run.writes.iter().map(|write| write.row).collect();
@@ -352,6 +339,15 @@ impl Scene {
                 world.callers[caller].open.push(id);
             }
             _ => Self::end(world, caller, End::NotApplied),
+        }
+    }
+
+    /// Reads these rows before the next decision, if there are any.
+    fn read_or_decide(&self, world: &mut World, caller: usize, unread: Vec<usize>) {
+        let now = self.now(world, caller);
+        match &mut world.callers[caller].run {
+            Some(run) if !unread.is_empty() => run.change.read(unread, now),
+            _ => self.decided(world, caller),
         }
     }
 

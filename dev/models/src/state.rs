@@ -63,7 +63,7 @@ pub struct LeaseClocks {
 }
 
 /// The intent of one call.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Default, Debug)]
 pub enum Kind {
     /// Adds this to the stock, which must not fall below 0. Starts from a version without looking at the value.
     Add(i8),
@@ -115,6 +115,7 @@ pub enum Kind {
     Take(Hold),
     Back(Hold),
     Burn(Hold),
+    #[default]
     Idle,
 }
 
@@ -159,7 +160,7 @@ pub struct Held {
 }
 
 /// One call, and what really became of it.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
 pub struct Caller {
     pub process: usize,
     pub kind: Kind,
@@ -350,6 +351,13 @@ impl Run {
     #[must_use]
     pub fn stored(&self, row: usize) -> Option<&Stored> {
         if let Known::There(stored) = &self.known[row] { Some(stored) } else { None }
+    }
+
+    /// It knows the rows that it was shown.
+    pub fn learn(&mut self) {
+        for (row, stored) in std::mem::take(&mut self.shown) {
+            self.known[row] = stored.map_or(Known::Absent, Known::There);
+        }
     }
 }
 

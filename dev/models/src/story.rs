@@ -151,8 +151,7 @@ fn write(write: &Write) -> String {
 }
 
 fn rows(world: &World) -> String {
-    let rows = world.rows.iter().flatten().map(row);
-    let rows: Vec<_> = rows.collect();
+    let rows: Vec<_> = world.rows.iter().flatten().map(row).collect();
     if rows.is_empty() { "no row".to_owned() } else { rows.join("; ") }
 }
 

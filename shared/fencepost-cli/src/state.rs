@@ -82,17 +82,23 @@ impl State {
 
 /// The counts as JSON.
 #[must_use]
-pub fn counts(found: Found) -> Value {
-    json!({
-        "rows": found.rows(), "live": found.live, "tombstones": found.tombstones, "foreign": found.foreign,
-        "leases": found.leases, "mappings": found.mappings, "damaged": found.damaged, "written": found.written,
-        "changedMeanwhile": found.changed_meanwhile, "removedMeanwhile": found.removed_meanwhile,
-    })
+pub fn counts(mut found: Found) -> Value {
+    let rows = ("rows", found.rows());
+    let all = each(&mut found).map(|(name, count)| (name, *count));
+    [rows].into_iter().chain(all).collect()
 }
 
 fn found(counts: &Value) -> Option<Found> {
     let mut found = Found::default();
-    for (name, count) in [
+    for (name, count) in each(&mut found) {
+        *count = counts[name].as_u64()?;
+    }
+    Some(found)
+}
+
+/// Each count by its name.
+fn each(found: &mut Found) -> [(&'static str, &mut u64); 9] {
+    [
         ("live", &mut found.live),
         ("tombstones", &mut found.tombstones),
         ("foreign", &mut found.foreign),
@@ -102,10 +108,7 @@ fn found(counts: &Value) -> Option<Found> {
         ("written", &mut found.written),
         ("changedMeanwhile", &mut found.changed_meanwhile),
         ("removedMeanwhile", &mut found.removed_meanwhile),
-    ] {
-        *count = counts[name].as_u64()?;
-    }
-    Some(found)
+    ]
 }
 
 #[cfg(test)]

@@ -26,12 +26,6 @@ pub struct Units {
     pub write: f64,
 }
 
-impl Units {
-    fn of(self, is_write: bool) -> f64 {
-        if is_write { self.write } else { self.read }
-    }
-}
-
 impl AddAssign for Units {
     fn add_assign(&mut self, other: Self) {
         self.read += other.read;
@@ -181,7 +175,7 @@ impl State {
     /// The units that are left for a step.
     fn left(&mut self, number: usize, step: &Step, is_write: bool) -> &mut f64 {
         let Capacity { limit, a_second, burst, .. } = &self.capacities[number];
-        let (now, a_second) = (Instant::now(), a_second.of(is_write));
+        let (now, a_second) = (Instant::now(), if is_write { a_second.write } else { a_second.read });
         let most = a_second * burst.as_secs_f64();
         let id = if *limit == Limit::KeyRange { step.id.clone() } else { String::new() };
         let key = (number, step.table.clone(), id, is_write);
