@@ -255,7 +255,7 @@ impl<const R: u64> Caller<R> {
             {
                 return true;
             }
-            let pause = Duration::from_millis(self.rng.u64(0..=(25 << conflicts.min(6)).min(1000)));
+            let pause = full_jitter(&mut self.rng, conflicts);
             if begun.elapsed() + pause > ALLOWANCE {
                 break;
             }
@@ -290,4 +290,9 @@ impl<const R: u64> Caller<R> {
             .expression_attribute_values(":version", number(version));
         Box::pin(write.send()).await.map(drop)
     }
+}
+
+/// The pause of the usual way after so many conflicts: between 0 and 2^n x 25 ms, at most 1 s.
+pub(crate) fn full_jitter(rng: &mut fastrand::Rng, conflicts: u32) -> Duration {
+    Duration::from_millis(rng.u64(0..=(25 << conflicts.min(6)).min(1000)))
 }

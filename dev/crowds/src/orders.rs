@@ -1,14 +1,17 @@
-//! Measures clients that order one product at once by `place-order`, with holds and without: the cost, and the orders in the
-//! table against the acknowledged ones.
+//! Measures clients that order one product at once, by `place-order` with holds and without, and in the usual way: the cost,
+//! and the orders in the table against the acknowledged ones.
 //!
 //! Time is virtual, as in [`crate::crowd`], and a transaction takes the 20 ms of the test kit. With losses, one answer
 //! in 50 is lost at each of two places. Between the table and the function, the connection breaks. Between the function
 //! and its client, the answer vanishes; the client asks again.
-#![expect(clippy::disallowed_methods, reason = "reads the paused clock")]
+#![expect(clippy::disallowed_methods, reason = "reads the paused clock, and writes as the code compared with does")]
 
+use crate::crowd::full_jitter;
 use crate::world::{ORDERS, PRODUCTS, call, dynamo, paused, store};
 use aws_sdk_dynamodb::Client;
-use aws_sdk_dynamodb::types::Select;
+use aws_sdk_dynamodb::error::BuildError;
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::{AttributeValue, Put, Select, TransactWriteItem, Update};
 use fencepost::http::{Body, Request};
 use fencepost::{Store, Table, Timestamp};
 use fencepost_test::{Capacity, Dynamo, Units};
@@ -24,6 +27,8 @@ use tokio::time::{Instant, sleep};
 const STOCK: i64 = 1_000_000_000;
 /// How often a client asks for one order before it gives up.
 const ASKS: usize = 20;
+/// How often the usual way reads again after a cancelled transaction.
+const RETRIES: u32 = 7;
 
 /// A way to place an order.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -32,6 +37,10 @@ pub enum Way {
     Transactions,
     /// The function `place-order` as it is.
     Holds,
+    /// The bare SDK with its standard retries and tokens. Reads the product. Then one transaction writes the product,
+    /// if it is still at the same version, and puts the order under a random id. After a cancellation, waits between 0
+    /// and 2^n x 25 ms, at most 1 s, and reads again, at most 7 times.
+    Usual,
 }
 
 /// The clients, and the disturbances. The product takes at most 1,000 write units a second, as on AWS.
@@ -107,6 +116,7 @@ async fn played(way: Way, scene: Scene, seed: u64) -> Outcome {
             let mut client = Ordering {
                 number,
                 app: app(way, &db, begun, seeds.fork()),
+                sdk: db.client(),
                 rng: seeds.fork(),
                 losses,
                 outcome: outcome.clone(),
@@ -116,7 +126,7 @@ async fn played(way: Way, scene: Scene, seed: u64) -> Outcome {
                     if newcomers {
                         client.app = app(way, &db, begun, client.rng.fork());
                     }
-                    client.order(order).await;
+                    client.order(way, order).await;
                 }
             })
         })
@@ -174,6 +184,7 @@ fn request(user: &str, key: &str, lines: &str) -> Request {
 struct Ordering {
     number: usize,
     app: App,
+    sdk: Client,
     rng: fastrand::Rng,
     losses: bool,
     outcome: Rc<RefCell<Outcome>>,
@@ -181,10 +192,10 @@ struct Ordering {
 
 impl Ordering {
     /// Asks for one order until the client hears its success.
-    async fn order(&mut self, order: usize) {
+    async fn order(&mut self, way: Way, order: usize) {
         let begun = Instant::now();
         for ask in 0..ASKS {
-            let is_placed = self.ask(order).await;
+            let is_placed = if way == Way::Usual { self.usual().await } else { self.ask(order).await };
             let is_heard = !(self.losses && self.rng.u8(..50) == 0);
             if is_heard && is_placed {
                 let mut outcome = self.outcome.borrow_mut();
@@ -202,6 +213,47 @@ impl Ordering {
         let request = request(&format!("u-{}", self.number), &format!("order-{order}"), &line(0));
         Box::pin(place_order(&self.app, &request, &call())).await.is_ok()
     }
+
+    /// Reads, and sends one transaction with a random id. Returns whether the order was placed.
+    async fn usual(&mut self) -> bool {
+        for conflicts in 0..=RETRIES {
+            let key = AttributeValue::S(name(0));
+            let read = self.sdk.get_item().table_name(PRODUCTS).key("productId", key).consistent_read(true);
+            let Ok(read) = Box::pin(read.send()).await else { return false };
+            let seen = read.item.expect("a product");
+            let steps = steps(&seen["_version"], self.rng.u128(..), self.number).expect("complete steps");
+            let written = self.sdk.transact_write_items().set_transact_items(Some(steps));
+            let Err(error) = Box::pin(written.send()).await else { return true };
+            if !error.as_service_error().is_some_and(TransactWriteItemsError::is_transaction_canceled_exception) {
+                return false;
+            }
+            sleep(full_jitter(&mut self.rng, conflicts)).await;
+        }
+        false
+    }
+}
+
+fn steps(version: &AttributeValue, id: u128, user: usize) -> Result<Vec<TransactWriteItem>, BuildError> {
+    let text = AttributeValue::S;
+    let one = AttributeValue::N("1".to_owned());
+    let take = Update::builder()
+        .table_name(PRODUCTS)
+        .key("productId", text(name(0)))
+        .update_expression("SET stock = stock - :one, #version = #version + :one")
+        .condition_expression("#version = :version AND stock >= :one")
+        .expression_attribute_names("#version", "_version")
+        .expression_attribute_values(":version", version.clone())
+        .expression_attribute_values(":one", one.clone());
+    let line = [("productId".to_owned(), text(name(0))), ("quantity".to_owned(), one)];
+    let put = Put::builder()
+        .table_name(ORDERS)
+        .item("orderId", text(format!("{id:032x}")))
+        .item("userId", text(format!("u-{user}")))
+        .item("lines", AttributeValue::L(vec![AttributeValue::M(line.into())]))
+        .item("status", text("PENDING".to_owned()))
+        .condition_expression("attribute_not_exists(orderId)");
+    let step = TransactWriteItem::builder;
+    Ok(vec![step().update(take.build()?).build(), step().put(put.build()?).build()])
 }
 
 fn app(way: Way, db: &Dynamo, begun: Instant, rng: fastrand::Rng) -> App {

@@ -1,4 +1,4 @@
-//! A service of axum that counts visits once per request.
+//! A service of axum that counts visits once per request, and a consumer of a queue that may deliver twice.
 
 use axum::Router;
 use axum::body::Body;
@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::middleware::map_request;
 use axum::routing::put;
 use fencepost::http::{Invocation, Items, Problem, Request, Resource, Response};
-use fencepost::{Deadline, ItemVersion, Record, Store};
+use fencepost::{Answer, Deadline, IdempotencyClaim, IdempotencyError, ItemVersion, Reads, Record, Store, Table};
 use fencepost_test::Engine;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -55,8 +55,24 @@ fn service(store: &Store) -> Router {
     ))
 }
 
+/// Counts the visit of a message once, however often it comes. An `Err` asks the queue for it again.
+async fn consume(store: &Store, message: &str, room: &str) -> Result<Answer<u64>, IdempotencyError> {
+    let rooms: Table<Visits> = store.table("Rooms");
+    let mut reads = Reads::new();
+    let item = reads.item("the room", &rooms, room);
+    let claim = IdempotencyClaim::new(&["visit", message], &[room])?;
+    let requests = store.idempotency("Requests");
+    let counting = requests.change(&claim, reads, |attempt| {
+        let Some(now) = attempt.get(item)? else { return Ok(0) };
+        let count = now.count + 1;
+        attempt.update_at(item, &Visits { count })?;
+        Ok(count)
+    });
+    counting.await
+}
+
 #[tokio::test]
-async fn a_request_that_comes_twice_counts_once() {
+async fn requests_and_messages_that_come_twice_count_once() {
     let engine = Engine::embedded(&[("Rooms", "room"), ("Requests", "recordId")]);
     let store = Store::new(&engine.client());
     let ask = async |method: &str, key: Option<&str>| {
@@ -71,4 +87,7 @@ async fn a_request_that_comes_twice_counts_once() {
     assert_eq!(engine.take_counts(), (1, 1));
     assert_eq!(ask("POST", Some("visit-1")).await, StatusCode::OK);
     assert_eq!(engine.take_counts(), (1, 0));
+    assert_eq!(consume(&store, "m-1", "lobby").await.expect("counted"), Answer::New(2));
+    assert_eq!(consume(&store, "m-1", "lobby").await.expect("counted"), Answer::Replayed(2));
+    assert_eq!(engine.take_counts(), (2, 1));
 }

@@ -28,8 +28,8 @@ use tracing::Instrument;
 
 /// Every story, in the order of the page.
 pub const STORIES: &[&Story] = &[
+    &counting::ONE_ANSWER,
     &counting::FIVE_USERS,
-    &counting::LOST_ANSWERS,
     &last_item::STORY,
     &last_item::FLASH_SALE,
     &late_delete::STORY,

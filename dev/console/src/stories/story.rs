@@ -132,6 +132,8 @@ pub struct Settings {
     pub seed: u64,
     /// How many of 100 answers to writes are lost.
     pub lost_answers: u8,
+    /// Whether the first answer to a write is lost.
+    pub loses_first: bool,
     /// By how many milliseconds one request in ten is late.
     pub late_by: u64,
     /// How many clients there are, if the story can have any number.
@@ -144,10 +146,13 @@ pub struct Settings {
 
 impl Settings {
     pub(super) const PLAIN: Settings =
-        Settings { seed: 0, lost_answers: 0, late_by: 0, writers: 0, changes: 1, delay: 0 };
+        Settings { seed: 0, lost_answers: 0, loses_first: false, late_by: 0, writers: 0, changes: 1, delay: 0 };
 
     /// Loses answers to writes in this scene and delays requests.
     pub(super) fn trouble(&self, scene: &Scene) {
+        if self.loses_first {
+            scene.db().lose_answer().of_writes().once();
+        }
         if self.lost_answers > 0 {
             scene.db().lose_answer().of_writes().with_probability(f64::from(self.lost_answers) / 100.0);
         }
