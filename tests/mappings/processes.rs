@@ -2,20 +2,13 @@
 
 use super::world::{IP, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
 use crate::harness::events::Event;
-use crate::harness::functions::MAPPINGS;
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use serde_json::{Value, json};
 
 /// Starts a function on this server, with the crate's lines for debugging in its log.
-async fn start(server: &Server, function: &str) -> FunctionProcess {
-    let endpoint = server.endpoint();
-    let environment = [
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("MAPPINGS_TABLE", MAPPINGS),
-        ("AWS_LAMBDA_LOG_LEVEL", "info,fencepost=debug"),
-    ];
-    FunctionProcess::start(function, &environment).await
+async fn start(server: &Server, function: &'static str) -> FunctionProcess {
+    FunctionProcess::start(server, function, &[("AWS_LAMBDA_LOG_LEVEL", "info,fencepost=debug")]).await
 }
 
 async fn status(process: &FunctionProcess, event: Event) -> i64 {

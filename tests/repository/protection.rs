@@ -3,11 +3,11 @@
 
 use super::files::{Complaints, read, template};
 use crate::crashes::on_paused_time;
-use crate::devices::world;
 use crate::devices::world::TABLES;
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
 use crate::harness::functions::PRODUCTS;
+use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Fault, Server};
 use crate::harness::states::leave_hold;
 use crate::harness::world::context;
@@ -322,7 +322,7 @@ const OPERATIONS: &str = "docs/operations.md";
 /// A log line of a real function that met a hot key, with its metrics.
 async fn recorded_line() -> Value {
     let server = Server::start(TABLES).await;
-    let process = world::start(&server, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
+    let process = FunctionProcess::start(&server, "device-state", &[("METRICS_NAMESPACE", NAMESPACE)]).await;
     server.fail_writes(&[Fault::Throttled]);
     assert_eq!(process.answer(&Event::create()).await.status, 201);
     process.end().await.pop().expect("one line")
