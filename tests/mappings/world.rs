@@ -5,12 +5,9 @@ use crate::harness::clients::{client_whose, error, lost};
 use crate::harness::engine::Engine;
 pub use crate::harness::events::{batch_of, deletion, look_up, registration, task};
 use crate::harness::functions::{Functions, MAPPINGS, Mappings};
-use crate::harness::world::{self, ALLOWED, context};
-use aws_lambda_events::sqs::SqsEvent;
+use crate::harness::world::{self, ALLOWED};
 use aws_sdk_dynamodb::Client;
-use fencepost::lambda::respond_batch;
-use fencepost::{Call, Deadline, Source};
-use lambda_runtime::LambdaEvent;
+use fencepost::{Call, Deadline};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -91,15 +88,6 @@ impl World {
         assert!(distinct.is_subset(&sent), "{failed:?} of {sent:?}");
         assert_eq!(distinct.len(), failed.len(), "each is reported once: {failed:?}");
         failed
-    }
-
-    /// The answer to Lambda for a batch.
-    pub async fn invoke(&self, time: Duration, batch: &Value) -> Result<Value, Source> {
-        let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
-        let event = LambdaEvent::new(payload, context(time));
-        let answer = Box::pin(respond_batch(&self.app.deletes, &functions::delete_mapping::handle, event)).await?;
-        self.assert_permissions();
-        Ok(serde_json::to_value(answer).expect("JSON"))
     }
 
     /// Hands messages to the function itself. Gives for each its outcome, or its problem by code and field.

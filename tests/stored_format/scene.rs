@@ -6,12 +6,9 @@ use crate::harness::clock::{Clock, TEN_O_CLOCK};
 use crate::harness::engine::{self, Engine, embedded_with_indexed_tables, is_read};
 use crate::harness::events::{Event, load};
 use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
-use crate::harness::world::{ALLOWED, World, context};
-use aws_lambda_events::sqs::SqsEvent;
+use crate::harness::world::{ALLOWED, World};
 use aws_sdk_dynamodb::Client;
-use fencepost::lambda::respond_batch;
 use fencepost::{Error, Holds, Reads, Record, Settings, Store, Table};
-use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -127,11 +124,7 @@ impl Scene {
     pub async fn message(&self, body: &Value) {
         let mut batch = load("delete-mapping-superseded").0;
         batch["Records"][0]["body"] = json!(body.to_string());
-        let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
-        let event = LambdaEvent::new(payload, context(ALLOWED));
-        let answer =
-            Box::pin(respond_batch(&self.mappings.app.deletes, &functions::delete_mapping::handle, event)).await;
-        let answer = serde_json::to_value(answer.expect("an answer")).expect("JSON");
+        let answer = self.mappings.invoke(ALLOWED, &batch).await.expect("an answer");
         assert_eq!(answer["batchItemFailures"], json!([]));
     }
 
