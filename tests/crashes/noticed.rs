@@ -5,6 +5,7 @@ use super::mappings::QUEUE;
 use super::shop::SCHEDULE;
 use super::trial::{Breaks, Fate};
 use super::{Tally, Undisturbed, on_paused_time, play};
+use crate::harness::faults::drop_unused;
 use crate::harness::functions::{Devices, Leasing, Mappings, RECORDS, Shop, alone, honours_key, routes_in_code};
 use fencepost_test::Request;
 use std::collections::BTreeMap;
@@ -37,19 +38,8 @@ fn records_alone(request: &mut Request) {
 }
 
 fn without_conditions(request: &mut Request) {
-    let Some(write) = request.body.as_object_mut() else { return };
-    if write.remove("ConditionExpression").is_none() {
-        return;
-    }
-    let update = write.get("UpdateExpression").and_then(|update| update.as_str()).unwrap_or_default().to_owned();
-    for member in ["ExpressionAttributeNames", "ExpressionAttributeValues"] {
-        let Some(placeholders) = write.get_mut(member).and_then(|all| all.as_object_mut()) else { continue };
-        let named: Vec<&str> =
-            update.split(|letter: char| !letter.is_alphanumeric() && !"_#:".contains(letter)).collect();
-        placeholders.retain(|name, _| named.contains(&name.as_str()));
-        if placeholders.is_empty() {
-            write.remove(member);
-        }
+    if request.body.as_object_mut().is_some_and(|write| write.remove("ConditionExpression").is_some()) {
+        drop_unused(&mut request.body);
     }
 }
 
