@@ -1,7 +1,7 @@
 //! Leases and their protected items after a restore: tokens rise if the table starts empty.
 
 use crate::harness::engine::Engine;
-use crate::harness::events::{Event, acquire, ensure_under, release, renew};
+use crate::harness::events::{Event, ensure_under, release, renew};
 use crate::harness::functions::{CHILDREN, LEASES, Leasing};
 use crate::harness::restore::{Moment, SentWrites};
 use crate::harness::world::World;
@@ -16,14 +16,10 @@ type Leads = World<Leasing>;
 const MINUTE: u64 = 60_000;
 
 impl Leads {
-    async fn wait(&self, millis: u64) {
-        tokio::time::advance(Duration::from_millis(millis)).await;
-    }
-
     /// The token of a new holder for a second, after the holder before has gone.
     async fn leader(&self, holder: &str) -> u64 {
-        self.wait(5_000).await;
-        self.send(&acquire("k", holder, 1)).await.shown(201)["token"].as_u64().expect("a token")
+        self.pass(5_000).await;
+        self.acquired("k", holder, 1).await
     }
 }
 
@@ -44,7 +40,7 @@ async fn a_leader_of_before_makes_a_child(runbook: bool) -> bool {
         world.send(&child(b)).await.says(409, "fenced");
         world.send(&renew("k", b, 1)).await.says(404, "lease_not_found");
         world.send(&release("k", b)).await.says(404, "lease_not_found");
-        world.wait(15 * MINUTE).await;
+        world.pass(15 * MINUTE).await;
     }
     let d = world.leader("d").await;
     assert_eq!((d > a, d > c), (true, runbook), "{a} {b} {c} {d}");
@@ -71,7 +67,7 @@ async fn tokens_rise_although_the_first_new_leader_has_a_clock_that_is_five_minu
     let world = Leads::new();
     let before = world.leader("a").await;
     let engine = Engine::with_tables(&[(LEASES, "leaseKey"), (CHILDREN, "childId")]);
-    world.wait(15 * MINUTE).await;
+    world.pass(15 * MINUTE).await;
     let clock = world.clock.clone();
     let behind = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now() - 5 * MINUTE);
     let leases = crate::harness::engine::store(&engine.client(), behind, || fastrand::u64(..)).leases(LEASES);
