@@ -6,7 +6,7 @@ use crate::harness::engine::{Engine, store};
 use crate::harness::events::{Event, event_of};
 use crate::harness::faults::{Broken, Network, Rates, network_that_breaks, store_on};
 use crate::harness::functions::{DEVICES, Devices, Functions};
-use crate::harness::off::{BOUND, OffClock};
+use crate::harness::off::{BOUND, OffClock, by_clock};
 use crate::harness::world::World;
 use fencepost::maintenance::Task;
 use fencepost::{Error, Failure, FailureKind, Record, Settings, Table};
@@ -76,12 +76,6 @@ const TABLE: &str = "Items";
 #[record(key = "id", settings = Settings::without_ttl().swept())]
 struct Item {
     count: u64,
-}
-
-/// The time by a clock that is ahead by so many milliseconds.
-fn by_clock(time: SystemTime, ahead: i64) -> SystemTime {
-    let off = Duration::from_millis(ahead.unsigned_abs());
-    if ahead < 0 { time - off } else { time + off }
 }
 
 /// The answer to a create beside a tombstone.
