@@ -1,7 +1,6 @@
 //! Batches: each message gets an answer of its own. One write covers all requests for an address.
 
-use super::world::Trouble::Throttled;
-use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, task};
+use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, task};
 use crate::harness::clients::{Reply, client_whose};
 use crate::harness::events::load;
 use serde_json::{Value, json};
@@ -15,12 +14,6 @@ const UNKNOWN: &str = "192.0.2.3";
 const BUSY: &str = "192.0.2.4";
 const MANY: &str = "2001:db8::5";
 const HOSTS: [&str; 5] = [GOOD, STALE, UNKNOWN, BUSY, MANY];
-
-/// The same, where this address is throttled.
-fn throttled(world: &World, busy: &'static str) -> World {
-    let trouble = move |_, ip: &str| (ip == busy).then_some(Throttled);
-    world.reached_by(&client_in_trouble(&world.engine, trouble))
-}
 
 fn rows(world: &World) -> Vec<Value> {
     HOSTS.iter().map(|ip| world.row(ip)).collect()
@@ -45,7 +38,7 @@ async fn of_a_mixed_batch_exactly_the_malformed_and_the_throttled_come_again() {
         ("no-time", json!({"hostIp": GOOD}).to_string()),
     ]);
     let failed = ["bad-ip", "busy", "busy-too", "no-json", "no-time"];
-    let busy = throttled(&world, BUSY);
+    let busy = world.in_trouble(Trouble::Throttled, BUSY);
     assert_eq!(busy.batch(&batch).await, failed);
     for (ip, instance) in HOSTS.into_iter().zip([None, Some("i-b"), None, Some("i-b"), None]) {
         assert_eq!(world.instance(ip).await.as_deref(), instance, "{ip}");
@@ -239,7 +232,7 @@ async fn a_table_that_never_answers_lets_all_come_again_before_the_deadline() {
     for trouble in [Trouble::AnswerLost, Trouble::Lost] {
         let world = World::new();
         let (ips, batch) = tasks_for(10);
-        let lost = world.reached_by(&client_in_trouble(&world.engine, move |_, _| Some(trouble)));
+        let lost = world.in_trouble(trouble, "");
         let (began, allowed) = (Instant::now(), Duration::from_secs(10));
         assert_eq!(lost.batch_within(allowed, &batch).await.len(), ips.len(), "{trouble:?}");
         assert!(began.elapsed() < allowed);

@@ -1,9 +1,7 @@
 //! Every route and every answer of `host-mapping`, with the rows behind them, also where answers are lost.
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
-use super::world::{
-    DAY_MS, IP, START_MS, T1, T1_MS, T2, Trouble, World, client_in_trouble, deletion, look_up, registration,
-};
+use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, World, deletion, look_up, registration};
 use crate::harness::clients::client_whose;
 use serde_json::{Value, json};
 use std::sync::atomic::AtomicUsize;
@@ -136,11 +134,6 @@ async fn a_row_that_cannot_be_read_is_a_fault_and_is_left_alone() {
 }
 
 impl World {
-    /// The same, where every write does.
-    fn doomed(&self, trouble: Trouble) -> World {
-        self.reached_by(&client_in_trouble(&self.engine, move |_, _| Some(trouble)))
-    }
-
     /// The same, where the first write arrives or does not, its answer is lost, and another client acts before the second
     /// write, as `meanwhile` says.
     fn overtaken(&self, meanwhile: impl Fn(&World) + Send + Sync + 'static, arrives: bool) -> World {
@@ -170,7 +163,7 @@ async fn a_write_that_is_never_answered_is_unknown_and_a_throttled_one_was_not_a
             let world = World::new();
             world.stands(IP, "i-a", T1).await;
             let row = world.row(IP);
-            let answer = world.doomed(trouble).send(&event).await;
+            let answer = world.in_trouble(trouble, "").send(&event).await;
             answer.says(status, code);
             answer.check_problem();
             assert_eq!(world.row(IP) != row, applied, "{event:?} {trouble:?}");

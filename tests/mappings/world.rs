@@ -2,11 +2,9 @@
 
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, error, lost};
-use crate::harness::engine::Engine;
 pub use crate::harness::events::{batch_of, deletion, look_up, registration, task};
 use crate::harness::functions::{Functions, MAPPINGS, Mappings};
 use crate::harness::world::{self, ALLOWED};
-use aws_sdk_dynamodb::Client;
 use fencepost::{Call, Deadline};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -107,6 +105,20 @@ impl World {
         outcomes.into_iter().map(|outcome| outcome.map(|done| done.outcome).map_err(told)).collect()
     }
 
+    /// The same, where each write about an address that begins so fares like this.
+    pub fn in_trouble(&self, trouble: Trouble, address: &'static str) -> Self {
+        let begins_so = format!("\"{address}");
+        self.reached_by(&client_whose(&self.engine, move |engine, _, operation, body| {
+            if operation != "PutItem" || !String::from_utf8_lossy(body).contains(&begins_so) {
+                return engine.answer(operation, body);
+            }
+            if trouble == Trouble::AnswerLost {
+                engine.answer(operation, body);
+            }
+            if trouble == Trouble::Throttled { error(400, "ThrottlingException") } else { lost() }
+        }))
+    }
+
     /// A row as it is stored; `Null` where there is none.
     pub fn row(&self, ip: &str) -> Value {
         self.engine.row(MAPPINGS, KEY, ip)
@@ -149,27 +161,4 @@ pub enum Trouble {
     Lost,
     /// It is applied, and answered 500.
     AnswerLost,
-}
-
-/// A client with lost or throttled writes, chosen by their number and their address.
-pub fn client_in_trouble(
-    engine: &Engine,
-    trouble: impl Fn(usize, &str) -> Option<Trouble> + Send + Sync + 'static,
-) -> Client {
-    client_whose(engine, move |engine, writes, operation, body| {
-        if operation != "PutItem" {
-            return engine.answer(operation, body);
-        }
-        let request: Value = serde_json::from_slice(body).expect("requests are JSON");
-        let ip = request["Item"][KEY]["S"].as_str().expect("an address");
-        match trouble(writes, ip) {
-            None => engine.answer(operation, body),
-            Some(Trouble::Throttled) => error(400, "ThrottlingException"),
-            Some(Trouble::Lost) => lost(),
-            Some(Trouble::AnswerLost) => {
-                engine.answer(operation, body);
-                lost()
-            }
-        }
-    })
 }
