@@ -301,21 +301,13 @@ async fn a_listed_order_is_the_order_as_it_is_shown() {
 #[tokio::test]
 async fn a_cursor_of_another_user_or_a_forged_one_is_bad_input() {
     let (shop, _) = shop_with(3).await;
-    let mut cursors = BTreeSet::new();
-    for user in ["ann", "bob"] {
-        let (_, cursor) = page(&shop, &[("userId", user), ("limit", "1")]).await;
-        cursors.insert((user, cursor.expect("another page")));
-    }
-    let refused = async |user: &str, cursor: &str| {
+    let (_, cursor) = page(&shop, &[("userId", "ann"), ("limit", "1")]).await;
+    let cursor = cursor.expect("another page");
+    let (cut, long) = (&cursor[..cursor.len() - 1], "A".repeat(8000));
+    for (user, cursor) in [("bob", &*cursor), ("ann", cut), ("ann", ""), ("ann", "null"), ("ann", "é"), ("ann", &*long)]
+    {
         let event = listing(&[("userId", user), ("cursor", cursor)]);
         shop.bad_input(&event, "invalid_cursor", "query:cursor").await;
-    };
-    for (user, cursor) in &cursors {
-        refused(if *user == "ann" { "bob" } else { "ann" }, cursor).await;
-        refused(user, &cursor[..cursor.len() - 1]).await;
-    }
-    for made_up in ["", "null", "é", &"A".repeat(8000)] {
-        refused("ann", made_up).await;
     }
 }
 
