@@ -9,10 +9,10 @@ use fencepost::Store;
 use fencepost::lambda::respond;
 use fencepost::lease::Leases;
 use functions::function::{Environment, Event, Function};
-use functions::operation::{IdempotencyKey, Operation};
+use functions::operation::Operation;
 use lambda_runtime::LambdaEvent;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 /// An event of API Gateway with Lambda's context of the invocation.
@@ -278,21 +278,7 @@ pub fn assert_allowed(names: &[&str], used: &BTreeSet<Use>) {
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
 
-/// The routes of each HTTP function, from its code. A function without HTTP routes is not listed.
-pub fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
-    let of = |function: &functions::function::Function| -> BTreeSet<String> {
-        function.routes().iter().map(|route| route.at.to_owned()).collect()
-    };
-    let all = functions::ALL.iter().map(|function| (function.name, of(function)));
-    all.filter(|(_, routes)| !routes.is_empty()).collect()
-}
-
 /// Every route of every function.
 pub fn all_routes() -> impl Iterator<Item = Operation> {
     functions::ALL.iter().flat_map(functions::function::Function::routes)
-}
-
-/// Whether a route honours an idempotency key. All other changing routes refuse it.
-pub fn honours_key(route: &str) -> bool {
-    all_routes().any(|known| known.at == route && known.key == IdempotencyKey::Honoured)
 }
