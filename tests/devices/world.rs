@@ -96,15 +96,10 @@ impl Event {
         [Self::patch_state(), Self::adjust(), offline, Self::set_config(), Self::delete()]
     }
 
-    /// One event for each route with a body.
-    pub fn with_body() -> [Self; 5] {
-        [Self::create(), Self::patch_state(), Self::adjust(), Self::set_status(), Self::set_config()]
-    }
-
     /// One event for each route.
     pub fn all() -> [Self; 7] {
-        let [create, patch, adjust, status, config] = Self::with_body();
-        [create, patch, adjust, status, config, Self::get(), Self::delete()]
+        let [patch, adjust, status, config, delete] = Self::changes();
+        [Self::create(), patch, adjust, status, config, Self::get(), delete]
     }
 
     /// The same for another device.
