@@ -58,13 +58,9 @@ impl World {
         Some(answer.shown(200)["instanceId"].as_str().expect("an instance").to_owned())
     }
 
-    pub async fn remove(&self, ip: &str, at: &str, instance: Option<&str>) -> Answer {
-        self.send(&deletion(ip, at, instance)).await
-    }
-
     /// Deletes by HTTP, which must not fail, and gives the outcome.
     pub async fn delete(&self, ip: &str, at: &str, instance: Option<&str>) -> String {
-        self.remove(ip, at, instance).await.outcome()
+        self.send(&deletion(ip, at, instance)).await.outcome()
     }
 
     /// Sends a batch. Gives the ids of the messages that have to come again. Asserts that each is in the batch.
@@ -81,7 +77,8 @@ impl World {
             failure["itemIdentifier"].as_str().expect("an id").to_owned()
         };
         let failed: Vec<_> = answer["batchItemFailures"].as_array().expect("a list").iter().map(id).collect();
-        let sent = ids_of(batch);
+        let records = batch["Records"].as_array().expect("records").iter();
+        let sent: BTreeSet<_> = records.filter_map(|record| Some(record["messageId"].as_str()?.to_owned())).collect();
         let distinct: BTreeSet<_> = failed.iter().cloned().collect();
         assert!(distinct.is_subset(&sent), "{failed:?} of {sent:?}");
         assert_eq!(distinct.len(), failed.len(), "each is reported once: {failed:?}");
@@ -128,12 +125,6 @@ impl World {
     pub fn plant(&self, item: &Value) {
         self.engine.raw("PutItem", &json!({"TableName": MAPPINGS, "Item": item}));
     }
-}
-
-/// The ids of the messages of a batch.
-fn ids_of(batch: &Value) -> BTreeSet<String> {
-    let records = batch["Records"].as_array().expect("records").iter();
-    records.filter_map(|record| Some(record["messageId"].as_str()?.to_owned())).collect()
 }
 
 impl Answer {
