@@ -3,7 +3,7 @@
 use super::world::World;
 use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 
 #[tokio::test]
@@ -137,18 +137,6 @@ async fn each_change_leaves_its_state_or_is_refused() {
 }
 
 #[tokio::test]
-async fn a_change_moves_the_time_of_the_update_alone() {
-    let (world, _) = World::with_lamp().await;
-    world.pass(1_500);
-    let device = world.send(&Event::patch_state()).await.shows(200, 2);
-    assert_eq!(
-        (&device["createdAt"], &device["updatedAt"]),
-        (&json!("2026-03-07T10:00:00.000Z"), &json!("2026-03-07T10:00:01.500Z"))
-    );
-    assert_eq!(world.send(&Event::get()).await.shows(200, 2), device);
-}
-
-#[tokio::test]
 async fn a_change_without_effect_costs_one_request_and_keeps_the_version() {
     let (world, created) = World::with_lamp().await;
     world.pass(1_000_000);
@@ -174,40 +162,36 @@ fn config(text: &str) -> Event {
 }
 
 #[tokio::test]
-async fn a_config_is_replaced_as_a_whole_and_creation_does_not_count_as_a_change() {
+async fn a_config_is_replaced_as_a_whole_and_each_change_moves_no_time_but_its_own() {
     let (world, created) = World::with_lamp().await;
-    assert!(created.json()["configUpdatedAt"].is_null());
+    assert!(created.json()["configUpdatedAt"].is_null(), "creation does not count as a change");
     world.pass(1);
     let device = world.send(&config(r#"{"mode":"night"}"#)).await.shows(200, 2);
     assert_eq!(device["config"], json!({"mode": "night"}));
-    assert_eq!(device["configUpdatedAt"], "2026-03-07T10:00:00.001Z");
-    assert_eq!(device["updatedAt"], device["configUpdatedAt"]);
+    let times = |device: &Value| ["createdAt", "updatedAt", "configUpdatedAt"].map(|name| device[name].clone());
+    let at = |time: &str| json!(format!("2026-03-07T10:00:{time}Z"));
+    assert_eq!(times(&device), [at("00.000"), at("00.001"), at("00.001")]);
+    world.pass(1_499);
+    let device = world.send(&Event::patch_state()).await.shows(200, 3);
+    assert_eq!(times(&device), [at("00.000"), at("01.500"), at("00.001")]);
+    assert_eq!(world.send(&Event::get()).await.shows(200, 3), device);
 }
 
 #[tokio::test]
-async fn a_config_is_changed_again_only_when_the_interval_has_passed() {
+async fn a_config_is_changed_again_only_when_the_interval_since_its_own_last_change_has_passed() {
     let (world, _) = World::with_lamp().await;
-    world.send(&config(r#"{"n":1}"#)).await.shows(200, 2);
-    world.send(&config(r#"{"n":1.0}"#)).await.shows(200, 2); // no change, so not too recent
+    world.send(&Event::patch_state()).await.shows(200, 2);
+    world.send(&config(r#"{"n":1}"#)).await.shows(200, 3);
+    world.send(&config(r#"{"n":1.0}"#)).await.shows(200, 3); // no change, so not too recent
     for (passed, left) in [(0, "300"), (1_000, "299"), (500, "299"), (298_000, "1"), (499, "1")] {
         world.pass(passed);
         let answer = world.refused(&config(r#"{"n":2}"#), 409, "changed_too_recently").await;
         assert_eq!(answer.header("retry-after"), Some(left));
     }
-    world.pass(1);
-    world.send(&config(r#"{"n":2}"#)).await.shows(200, 3);
-    world.refused(&config(r#"{"n":3}"#), 409, "changed_too_recently").await;
-}
-
-#[tokio::test]
-async fn other_changes_do_not_start_the_interval() {
-    let (world, _) = World::with_lamp().await;
-    world.send(&Event::patch_state()).await.shows(200, 2);
-    world.send(&config(r#"{"n":1}"#)).await.shows(200, 3);
-    world.pass(299_000);
     world.send(&Event::adjust()).await.shows(200, 4);
-    world.pass(1_000);
+    world.pass(1);
     world.send(&config(r#"{"n":2}"#)).await.shows(200, 5);
+    world.refused(&config(r#"{"n":3}"#), 409, "changed_too_recently").await;
 }
 
 #[tokio::test]
