@@ -4,8 +4,9 @@ use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::clock::{Clock, TEN_O_CLOCK};
 use crate::harness::engine::{self, Engine, embedded_with_indexed_tables, is_read};
-use crate::harness::events::{Event, acquire, ensure, ensure_under, load, registration, release, renew};
+use crate::harness::events::{Event, acquire, batch_of, ensure, ensure_under, load, registration, release, renew};
 use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
+use crate::harness::restore::rows;
 use crate::harness::world::{ALLOWED, World};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Error, Holds, Reads, Record, Settings, Store, Table};
@@ -122,8 +123,7 @@ impl Scene {
 
     /// Hands a message to `delete-mapping`, which must not fail.
     pub async fn message(&self, body: &Value) {
-        let mut batch = load("delete-mapping-superseded").0;
-        batch["Records"][0]["body"] = json!(body.to_string());
+        let batch = batch_of(&[("m-1", body.to_string())]);
         let answer = self.mappings.invoke(ALLOWED, &batch).await.expect("an answer");
         assert_eq!(answer["batchItemFailures"], json!([]));
     }
@@ -165,8 +165,7 @@ impl Scene {
 
 fn rows_of(engine: &Engine) -> Rows {
     let rows_of = |(table, key): (&str, &str)| {
-        let mut answer = engine.raw("Scan", &json!({"TableName": table, "ConsistentRead": true}));
-        let rows = answer["Items"].as_array_mut().expect("a list").drain(..);
+        let rows = rows(engine, table).into_iter();
         let rows = rows.map(|row| (row[key]["S"].as_str().expect("a key").to_owned(), row));
         (table.to_owned(), rows.collect())
     };
