@@ -22,12 +22,9 @@ fn own(changes: &Value) -> Value {
         "_writes": {"M": {"AgICAgICAgI": {"N": "6"}}},
         "balance": {"N": "1"},
     });
-    for (name, value) in changes.as_object().expect("an object") {
-        match value {
-            Value::Null => row.as_object_mut().expect("an object").remove(name),
-            value => row.as_object_mut().expect("an object").insert(name.clone(), value.clone()),
-        };
-    }
+    let attributes = row.as_object_mut().expect("an object");
+    attributes.extend(changes.as_object().expect("an object").clone());
+    attributes.retain(|_, value| !value.is_null());
     row
 }
 
