@@ -59,9 +59,7 @@ pub const LEASES: &str = "Leases";
 pub const CHILDREN: &str = "Children";
 
 /// Functions with routes, each with the environment of template.yaml.
-pub struct Together(Vec<One>);
-
-struct One(&'static Function, Router);
+pub struct Together(Vec<(&'static Function, Router)>);
 
 impl Together {
     /// Those of these functions that have routes.
@@ -70,7 +68,7 @@ impl Together {
         let start = |function: &'static Function| {
             let Event::Http { start, .. } = &function.event else { return None };
             let started = start(&store_of(function.name), &environment_of(function.name));
-            Some(One(function, started.expect("what template.yaml sets is what it reads")))
+            Some((function, started.expect("what template.yaml sets is what it reads")))
         };
         Together(named.filter_map(start).collect())
     }
@@ -83,7 +81,7 @@ impl Together {
             let paths = function.routes().into_iter().filter_map(|route| route.at.split_once(' '));
             paths.into_iter().any(|(_, own)| begin(own) == path)
         };
-        let meant = self.0.iter().find(|one| begins_so(one.0)).or(self.0.last());
+        let meant = self.0.iter().find(|(function, _)| begins_so(function)).or(self.0.last());
         Box::pin(respond(&meant.expect("a function").1, event)).await
     }
 }
