@@ -1,7 +1,8 @@
 //! The real functions in processes of their own, over real sockets: their answers and their logs.
 
-use super::world::{IP, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
+use super::world::{IP, T1, T2, batch_of, deletion, look_up, registration, task};
 use crate::harness::events::Event;
+use crate::harness::functions::{Functions, Mappings};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use serde_json::{Value, json};
@@ -28,7 +29,7 @@ fn assert_calm(log: &[Value]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door() {
-    let server = Server::start(TABLES).await;
+    let server = Server::start(Mappings::TABLES).await;
     let (hosts, deletes) = (start(&server, "host-mapping").await, start(&server, "delete-mapping").await);
     assert_eq!(status(&hosts, registration(IP, "i-a", T1)).await, 201);
     assert_eq!(status(&hosts, registration(IP, "i-b", T2)).await, 201);
@@ -65,7 +66,7 @@ async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repeat_its_text() {
-    let server = Server::start(TABLES).await;
+    let server = Server::start(Mappings::TABLES).await;
     let deletes = start(&server, "delete-mapping").await;
     let bad = json!({"hostIp": IP, "creationTimestamp": "a secret", "instanceId": "another secret"}).to_string();
     let batch = batch_of(&[("m-1", bad), ("m-2", task(IP, T1, None))]);

@@ -3,7 +3,7 @@
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, error, lost};
 pub use crate::harness::events::{batch_of, deletion, look_up, registration, task};
-use crate::harness::functions::{Functions, MAPPINGS, Mappings};
+use crate::harness::functions::{MAPPINGS, Mappings};
 use crate::harness::world::{self, ALLOWED};
 use fencepost::{Call, Deadline};
 use serde_json::{Map, Value, json};
@@ -11,8 +11,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub const KEY: &str = "hostIp";
-/// The table of both functions, with its key.
-pub const TABLES: &[(&str, &str)] = Mappings::TABLES;
 
 /// The address in most tests.
 pub const IP: &str = "192.0.2.10";
