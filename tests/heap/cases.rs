@@ -91,15 +91,13 @@ impl Base {
             item
         };
         let device = json!({"state": {}, "config": {}, "status": "online"});
-        let product = json!({"stock": 1_000_000});
-        let product = made("inventory", "PUT /products/p", "productId", &product);
         let mapping = json!({"cellId": "c", "instanceId": "i", "creationTimestamp": "2020-01-01T00:00:00Z"});
         let child = json!({"parentUid": "u", "spec": {}});
         Base {
+            product: made("inventory", "PUT /products/p", "productId", &json!({"stock": 1_000_000})),
             device: made("device-state", "PUT /devices/d", "deviceId", &device),
             mapping: made("host-mapping", "PUT /mappings/192.0.2.1", "hostIp", &mapping),
             child: made("ensure-child", "PUT /parents/p/child", "childId", &child),
-            product,
         }
     }
 }
