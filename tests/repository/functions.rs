@@ -7,6 +7,7 @@ use super::files::{
 };
 use crate::harness::engine::Engine;
 use crate::harness::functions::{all_routes, environment_of};
+use dev::template::TIMEOUT_VARIABLE;
 use fencepost::Store;
 use functions::function::{Environment, Event};
 use std::cell::RefCell;
@@ -70,7 +71,7 @@ fn every_route_of_a_function_is_in_the_template_and_has_an_event() {
 }
 
 #[test]
-fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() {
+fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them_and_tells_its_timeout() {
     let mut missing = Complaints::default();
     // The crate reads these on behalf of every function.
     let crates: String = sources("shared/src/lambda").iter().map(|source| source.code.clone()).collect();
@@ -99,6 +100,10 @@ fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() 
             .difference(&declared, &read, |variable| format!("{folder}: it declares {variable} and does not read it"));
         let template = template();
         let of_template = template.functions.iter().find(|known| known.name == function.name);
+        let told = of_template.and_then(|known| known.environment.get(TIMEOUT_VARIABLE));
+        missing.unless(told == of_template.map(|known| known.timeout_seconds.to_string()).as_ref(), || {
+            format!("template.yaml: set {TIMEOUT_VARIABLE} of {} to its Timeout", function.name)
+        });
         let set: BTreeSet<_> = of_template.into_iter().flat_map(|known| known.environment.keys().cloned()).collect();
         missing.difference(&declared, &set, |variable| {
             format!("template.yaml: {} declares {variable}, which its Environment does not set", function.name)
