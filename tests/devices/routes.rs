@@ -1,10 +1,9 @@
 //! Every route and every answer of `device-state`.
 
 use super::world::World;
-use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
+use crate::harness::restore::SentWrites;
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
 
 #[tokio::test]
 async fn a_new_device_is_shown_whole_with_its_location_and_its_tag() {
@@ -234,19 +233,13 @@ async fn a_stale_tag_is_told_before_the_state_is_asked() {
 async fn a_second_copy_of_a_delete_with_a_made_up_tag_is_applied_when_the_device_gets_to_that_version() {
     let (world, created) = World::with_lamp().await;
     let made_up = created.etag().replace("\"1.", "\"3.");
-    let sent = Arc::<Mutex<Vec<u8>>>::default();
-    let noted = sent.clone();
-    let client = client_whose(&world.engine, move |engine, _, operation, body| {
-        *noted.lock().expect("no panic") = body.to_vec();
-        engine.answer(operation, body)
-    });
-    let refused = world.reached_by(&client).send(&Event::delete().header("if-match", &made_up)).await;
-    refused.says(412, "version_conflict");
-    let copied = || world.engine.answer("UpdateItem", &sent.lock().expect("no panic")).0;
-    assert_eq!(copied(), 400, "at version 1");
+    let sent = SentWrites::default();
+    let first = world.reached_by(&sent.client(&world.engine));
+    first.send(&Event::delete().header("if-match", &made_up)).await.says(412, "version_conflict");
+    assert!(!sent.deliver_last(&world.engine), "at version 1");
     world.send(&Event::patch_state()).await.shows(200, 2);
-    assert_eq!(copied(), 400, "at version 2");
+    assert!(!sent.deliver_last(&world.engine), "at version 2");
     world.send(&Event::adjust()).await.shows(200, 3);
-    assert_eq!(copied(), 200, "at version 3");
+    assert!(sent.deliver_last(&world.engine), "at version 3");
     world.send(&Event::get()).await.says(404, "device_not_found");
 }
