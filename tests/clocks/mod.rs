@@ -24,11 +24,6 @@ const CREATE: &str = "PUT /devices/{deviceId}";
 const ADJUST: &str = "POST /devices/{deviceId}/adjustments";
 const ID: &str = "lamp-1";
 
-/// A network that does this much harm.
-fn network(rates: Rates) -> Arc<Network> {
-    network_that_breaks(&Engine::embedded(Devices::TABLES), rates, Broken::Nothing, fastrand::Rng::with_seed(7))
-}
-
 /// The function in a process with this clock.
 fn function(network: &Arc<Network>, clock: OffClock) -> World<Devices> {
     let store = store_on(network, &clock.wire(network).client(), move || clock.now(EPOCH));
@@ -50,7 +45,8 @@ fn row(network: &Arc<Network>) -> Value {
 #[tokio::test(start_paused = true)]
 async fn with_a_clock_that_is_off_further_nothing_is_applied_and_nothing_false_is_said() {
     for ahead in [-301_000, 301_000, -86_400_000, 86_400_000] {
-        let network = network(Rates::default());
+        let (engine, rng) = (Engine::embedded(Devices::TABLES), fastrand::Rng::with_seed(7));
+        let network = network_that_breaks(&engine, Rates::default(), Broken::Nothing, rng);
         let right = function(&network, OffClock::fixed(Instant::now(), 0));
         let off = function(&network, OffClock::fixed(Instant::now(), ahead));
         off.send(&creation()).await.says(500, "internal");
