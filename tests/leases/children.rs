@@ -3,7 +3,7 @@
 use super::world::{World, acquire, ensure, ensure_under, release, shown_child, token};
 use crate::harness::answers::Answer;
 use crate::harness::clients::client_whose;
-use crate::harness::functions::CHILDREN;
+use crate::harness::functions::{CHILDREN, LEASES};
 use serde_json::{Value, json};
 
 fn spec() -> Value {
@@ -140,15 +140,12 @@ async fn a_child_that_comes_in_between_is_answered_without_another_request() {
         let mine = ensure_under("p", "u", &json!({}), ("k", token));
         let twin = World::new();
         let theirs = twin.send(&ensure("p", "u", &json!({}))).await;
-        let id = theirs.json()["childId"].as_str().expect("an id").to_owned();
-        let row = twin.engine.row(CHILDREN, "childId", &id);
-        let lease_key = world.row("k")["leaseKey"].clone();
+        let row = twin.engine.row(CHILDREN, "childId", &id(&theirs));
         let client = client_whose(&world.engine, move |engine, writes, operation, body| {
             if operation == "TransactWriteItems" && writes == 0 {
                 engine.raw("PutItem", &json!({"TableName": CHILDREN, "Item": row}));
                 if fenced {
-                    let key: Value = json!({"leaseKey": lease_key});
-                    engine.raw("DeleteItem", &json!({"TableName": "Leases", "Key": key}));
+                    engine.raw("DeleteItem", &json!({"TableName": LEASES, "Key": {"leaseKey": {"S": "k"}}}));
                 }
             }
             engine.answer(operation, body)
