@@ -24,10 +24,7 @@ async fn deletes_a_state_that_it_never_saw(runbook: bool) -> bool {
     let moment = Moment::of(&world.engine);
     let seen = world.send(&brightness(70)).await;
     seen.shows(200, 2);
-    moment.restore_all(&world.engine);
-    if runbook {
-        moment.follow_runbook(&world.engine).await;
-    }
+    moment.restored(&world.engine, runbook).await;
     let world = Lamps::on(&world.engine);
     world.send(&brightness(10)).await.shows(200, 2);
     let answer = world.send(&Event::delete().header("if-match", seen.etag())).await;
@@ -52,10 +49,7 @@ async fn late_copy_is_applied(event: &Event, runbook: bool) -> bool {
     let sent = SentWrites::default();
     let answer = world.reached_by(&sent.client(&world.engine)).send(event).await;
     assert!(answer.status < 300, "{answer:?}");
-    moment.restore_all(&world.engine);
-    if runbook {
-        moment.follow_runbook(&world.engine).await;
-    }
+    moment.restored(&world.engine, runbook).await;
     let before = world.row();
     let applied = sent.deliver_last(&world.engine);
     assert_eq!(world.row() != before, applied);
@@ -85,8 +79,7 @@ async fn a_late_copy_of_a_create_finds_the_key_free_in_a_table_of_the_same_name_
     assert!(!sent.deliver_last(&world.engine), "the old table has it already");
     assert_eq!(Lamps::on(&elsewhere).row(), Value::Null);
 
-    moment.restore_all(&world.engine);
-    moment.follow_runbook(&world.engine).await;
+    moment.restored(&world.engine, true).await;
     assert!(sent.deliver_last(&world.engine), "rows that are put back under the old name need the 15 minutes");
 }
 

@@ -34,9 +34,8 @@ async fn a_leader_of_before_makes_a_child(runbook: bool) -> bool {
     let a = world.leader("a").await;
     let moment = Moment::of(&world.engine);
     let (b, c) = (world.leader("b").await, world.leader("c").await);
-    moment.restore_all(&world.engine);
+    moment.restored(&world.engine, runbook).await;
     if runbook {
-        moment.follow_runbook(&world.engine).await;
         world.send(&child(b)).await.says(409, "fenced");
         world.send(&renew("k", b, 1)).await.says(404, "lease_not_found");
         world.send(&release("k", b)).await.says(404, "lease_not_found");
@@ -84,10 +83,7 @@ async fn a_late_copy_of_a_fenced_child_is_refused_by_the_empty_leases() {
         let moment = Moment::of(&world.engine);
         let sent = SentWrites::default();
         world.reached_by(&sent.client(&world.engine)).send(&child(a)).await.shown(201);
-        moment.restore_all(&world.engine);
-        if runbook {
-            moment.follow_runbook(&world.engine).await;
-        }
+        moment.restored(&world.engine, runbook).await;
         assert_eq!(sent.deliver_last(&world.engine), !runbook);
     }
 }
@@ -123,8 +119,7 @@ async fn an_item_that_only_remembers_tokens_refuses_old_ones_from_the_first_writ
     report(&table.fenced_by(&c), "c").await.expect("applied");
     let is_fenced = |result| matches!(result, Err(UpdateError::Failed(Failure { kind: FailureKind::Fenced, .. })));
     assert!(is_fenced(report(&table.fenced_by(&b), "b").await));
-    moment.restore_all(&engine);
-    moment.follow_runbook(&engine).await;
+    moment.restored(&engine, true).await;
     report(&table.fenced_by(&b), "b").await.expect("the item knows only a, so end every holder before the restore");
     let d = leader("d").await;
     report(&table.fenced_by(&d), "d").await.expect("applied");
