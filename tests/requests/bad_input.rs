@@ -176,12 +176,6 @@ async fn a_wrong_field_of_a_body_is_named() {
     }
 }
 
-/// An order of so many lines.
-pub fn order(lines: usize) -> Event {
-    let line = |number| json!({"productId": format!("p-{number}"), "quantity": 1});
-    event(PLACE).json(&json!({"userId": "u", "lines": (0..lines).map(line).collect::<Vec<_>>()}))
-}
-
 #[tokio::test]
 async fn a_wrong_parameter_of_a_query_is_named() {
     let api = Api::start();
