@@ -248,8 +248,7 @@ pub fn allowed(name: &str) -> BTreeSet<Use> {
 
 /// Each action that was taken without permission.
 pub fn missing(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<String> {
-    let missing = used.difference(allowed);
-    missing
+    used.difference(allowed)
         .map(|Use { operation, table }| {
             format!("template.yaml: {name} does dynamodb:{operation} on {table}, which its role does not allow")
         })
@@ -258,8 +257,8 @@ pub fn missing(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec
 
 /// Each permission that was never used.
 pub fn unused(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<String> {
-    let unused = allowed.difference(used);
-    unused
+    allowed
+        .difference(used)
         .map(|Use { operation, table }| {
             format!(
                 "template.yaml: {name} was never seen to do dynamodb:{operation} on {table}; drive the state that needs it \
