@@ -244,8 +244,9 @@ pub fn task(ip: &str, at: &str, instance: Option<&str>) -> String {
 pub fn batch_of<I: AsRef<str>, B: AsRef<str>>(messages: &[(I, B)]) -> Value {
     let message = |(id, body): &(I, B)| {
         let mut message = load("delete-mapping-superseded").0["Records"][0].take();
-        message["messageId"] = json!(id.as_ref());
-        message["body"] = json!(body.as_ref());
+        let (id, body): (&str, &str) = (id.as_ref(), body.as_ref());
+        message["messageId"] = json!(id);
+        message["body"] = json!(body);
         message
     };
     json!({"Records": messages.iter().map(message).collect::<Vec<_>>()})
