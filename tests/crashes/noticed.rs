@@ -102,7 +102,7 @@ fn missing(route: &Operation, cases: &[Case]) -> Vec<&'static str> {
 #[test]
 fn every_changing_route_has_its_rows() {
     let (all, mut found) = (all_cases(), Vec::new());
-    let others = alone().map(|function| function.name).collect::<Vec<_>>(); // `alone.rs` makes their cases
+    let others = alone().map(|function| function.name).collect::<Vec<_>>(); // `cases_of` makes their cases
     for function in functions::ALL.iter().filter(|function| !others.contains(&function.name)) {
         let (name, routes) = (function.name, function.routes());
         let cases = all.get(name).map_or(&[][..], Vec::as_slice);
