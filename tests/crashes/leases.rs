@@ -3,10 +3,10 @@
 use super::case::Given::{Absent, Expired, Present, Released, Tombstone};
 use super::case::How::{Fenced, IfMatch, IfNone, Keyed, Leased, Plain};
 use super::case::Promise::{Each, Nothing, Once};
-use super::case::{Case, Given, How, Killed, Said, answered, case};
+use super::case::{Case, Given, Killed, Said, answered, case};
 use super::devices::asked;
 use crate::harness::answers::Answer;
-use crate::harness::events::{Event, acquire, load, release, renew};
+use crate::harness::events::{Event, acquire, ensure, ensure_under, release, renew};
 use crate::harness::functions::{CHILDREN, Leasing};
 use crate::harness::states::bury;
 use crate::harness::world::World;
@@ -97,21 +97,20 @@ fn token_of(acquired: &Answer) -> u64 {
 
 /// Prepares the child of a parent, with a lease or without.
 async fn wanted_child(world: &World<Leasing>, case: &Case) -> Event {
-    let mut body = json!({"parentUid": "u-1", "spec": {"pages": 12}});
-    let plain = load("ensure-child-ensure").of("parentId", "p-1").json(&body);
+    let spec = json!({"pages": 12});
+    let mut event = ensure("p-1", "u-1", &spec);
     if [Present, Tombstone].contains(&case.given) {
-        let child = world.send(&plain).await.shown(201);
+        let child = world.send(&event).await.shown(201);
         if case.given == Tombstone {
             bury(&world.engine, CHILDREN, child["childId"].as_str().expect("an id"));
         }
     }
     if case.how == Leased || case.how == Fenced {
         let token = token_of(&world.send(&acquire(KEY, "worker-1", 60)).await);
-        body["lease"] = json!({"key": KEY, "token": token});
+        event = ensure_under("p-1", "u-1", &spec, (KEY, token));
+        if case.how == Fenced {
+            assert_eq!(world.send(&release(KEY, token)).await.status, 204);
+        }
     }
-    if case.how == How::Fenced {
-        let token = body["lease"]["token"].as_u64().expect("a number");
-        assert_eq!(world.send(&release(KEY, token)).await.status, 204);
-    }
-    asked(plain.json(&body), case.how, "")
+    asked(event, case.how, "")
 }

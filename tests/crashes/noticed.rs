@@ -5,8 +5,10 @@ use super::mappings::QUEUE;
 use super::shop::SCHEDULE;
 use super::trial::{Breaks, Fate};
 use super::{Tally, Undisturbed, on_paused_time, play};
-use crate::harness::functions::{Devices, Leasing, Mappings, RECORDS, Shop, alone, honours_key, routes_in_code};
+use crate::harness::faults::drop_unused;
+use crate::harness::functions::{Devices, Leasing, Mappings, RECORDS, Shop, alone};
 use fencepost_test::Request;
+use functions::operation::{IdempotencyKey, Operation};
 use std::collections::BTreeMap;
 
 /// The results of the case of this route with a rule broken.
@@ -37,19 +39,8 @@ fn records_alone(request: &mut Request) {
 }
 
 fn without_conditions(request: &mut Request) {
-    let Some(write) = request.body.as_object_mut() else { return };
-    if write.remove("ConditionExpression").is_none() {
-        return;
-    }
-    let update = write.get("UpdateExpression").and_then(|update| update.as_str()).unwrap_or_default().to_owned();
-    for member in ["ExpressionAttributeNames", "ExpressionAttributeValues"] {
-        let Some(placeholders) = write.get_mut(member).and_then(|all| all.as_object_mut()) else { continue };
-        let named: Vec<&str> =
-            update.split(|letter: char| !letter.is_alphanumeric() && !"_#:".contains(letter)).collect();
-        placeholders.retain(|name, _| named.contains(&name.as_str()));
-        if placeholders.is_empty() {
-            write.remove(member);
-        }
+    if request.body.as_object_mut().is_some_and(|write| write.remove("ConditionExpression").is_some()) {
+        drop_unused(&mut request.body);
     }
 }
 
@@ -93,8 +84,8 @@ fn all_cases() -> BTreeMap<&'static str, Vec<Case>> {
 }
 
 /// The kinds of cases missing for one changing route.
-fn missing(route: &str, cases: &[Case]) -> Vec<&'static str> {
-    let has = |such: &dyn Fn(&Case) -> bool| cases.iter().any(|case| case.route == route && such(case));
+fn missing(route: &Operation, cases: &[Case]) -> Vec<&'static str> {
+    let has = |such: &dyn Fn(&Case) -> bool| cases.iter().any(|case| case.route == route.at && such(case));
     let on = |given: &[Given]| has(&|case| given.contains(&case.given));
     let there = [Given::Present, Given::Seen, Given::Same, Given::Older, Given::Newer];
     let found = [
@@ -102,33 +93,26 @@ fn missing(route: &str, cases: &[Case]) -> Vec<&'static str> {
         (on(&there), "an item that is there"),
         (on(&[Given::Tombstone, Given::Released]), "an item that was deleted"),
         (has(&|case| case.promise != Promise::Nothing), "something to change"),
-        (!honours_key(route) || has(&|case| case.how == How::Keyed), "an Idempotency-Key"),
+        (route.key != IdempotencyKey::Honoured || has(&|case| case.how == How::Keyed), "an Idempotency-Key"),
     ];
     found.into_iter().filter(|(is_there, _)| !is_there).map(|(_, what)| what).collect()
 }
 
+/// `repository/permissions.rs` names a function without any case.
 #[test]
 fn every_changing_route_has_its_rows() {
-    let (cases, routes) = (all_cases(), routes_in_code());
-    let mut found = Vec::new();
-    let others = alone().map(|function| function.name).collect::<Vec<_>>(); // `alone.rs` makes their cases
-    for (function, routes) in routes.iter().filter(|(function, _)| !others.contains(function)) {
-        let cases = cases.get(function).map_or(&[][..], Vec::as_slice);
-        for route in routes.iter().filter(|route| !route.starts_with("GET ")) {
-            found
-                .extend(missing(route, cases).iter().map(|what| format!("{route} of {function}: no case with {what}")));
+    let (all, mut found) = (all_cases(), Vec::new());
+    let others = alone().map(|function| function.name).collect::<Vec<_>>(); // `cases_of` makes their cases
+    for function in functions::ALL.iter().filter(|function| !others.contains(&function.name)) {
+        let (name, routes) = (function.name, function.routes());
+        let cases = all.get(name).map_or(&[][..], Vec::as_slice);
+        for route in routes.iter().filter(|route| !route.at.starts_with("GET ")) {
+            let at = route.at;
+            found.extend(missing(route, cases).iter().map(|what| format!("{at} of {name}: no case with {what}")));
         }
-    }
-    for name in dev::template::Template::load(dev::workspace()).expect("template.yaml").functions {
-        let is_known = cases.contains_key(name.name.as_str()) || others.contains(&name.name.as_str());
-        if !is_known {
-            found.push(format!("{}: no case at all", name.name));
-        }
-    }
-    for (function, cases) in &cases {
         for case in cases.iter().filter(|case| ![QUEUE, SCHEDULE].contains(&case.route)) {
-            if !routes.get(function).is_some_and(|routes| routes.contains(case.route)) {
-                found.push(format!("{case}: {function} has no such route"));
+            if !routes.iter().any(|route| route.at == case.route) {
+                found.push(format!("{case}: {name} has no such route"));
             }
         }
     }

@@ -7,6 +7,7 @@ use crate::harness::engine::{Engine, embedded_with_indexed_tables, is_read};
 use crate::harness::events::Event;
 use crate::harness::faults::{Network, Rates, Wire, store_on};
 use crate::harness::functions::{CHILDREN, LEASES, ORDERS, PRODUCTS, RECORDS};
+use crate::harness::restore::rows;
 use crate::harness::world::World;
 use fencepost_test::{Answer, Request, Seam, error};
 use serde_json::{Map, Value, json};
@@ -215,9 +216,7 @@ impl Trial {
 
     pub fn dump(&self) -> Dump {
         let dump = |(table, _): (String, String)| {
-            let mut answer = self.engine().raw("Scan", &json!({"TableName": table, "ConsistentRead": true}));
-            let rows = answer["Items"].take();
-            let mut rows: Vec<_> = rows.as_array().into_iter().flatten().map(|row| comparable(&table, row)).collect();
+            let mut rows: Vec<_> = rows(self.engine(), &table).iter().map(|row| comparable(&table, row)).collect();
             rows.sort();
             (table, rows)
         };

@@ -2,7 +2,6 @@
 //! is hardly ever that nothing is known.
 
 use super::world::World;
-use crate::harness::answers::Answer;
 use crate::harness::clients::{Silent, client_whose, client_without_answers};
 use crate::harness::events::Event;
 use crate::harness::functions::DEVICES;
@@ -14,13 +13,6 @@ use tokio::time::Instant;
 
 /// The time of an invocation.
 const TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The answer to an event, and how long after the event it came.
-async fn timed(world: &World, event: &Event) -> (Answer, Duration) {
-    let began = Instant::now();
-    let answer = world.send_with(event, context(TIMEOUT)).await;
-    (answer, began.elapsed())
-}
 
 /// The same device, where a rival commits before every write.
 fn rivalled(world: &World) -> World {
@@ -46,7 +38,9 @@ async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
         (never(Silent::ForWrites), Event::adjust(), (504, "outcome_unknown", false)),
         (rivalled(&world), Event::patch_state(), (503, "contention", true)),
     ] {
-        let (answer, took) = timed(&world, &event).await;
+        let began = Instant::now();
+        let answer = world.send_with(&event, context(TIMEOUT)).await;
+        let took = began.elapsed();
         let problem = answer.json();
         let code = problem["code"].as_str().unwrap_or_default();
         assert_eq!((answer.status, code, answer.header("retry-after").is_some()), expected, "{event:?}");

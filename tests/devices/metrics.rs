@@ -1,21 +1,22 @@
 //! The metrics and the traces of a function. The test counts every number too. The X-Ray daemon is a socket of the test.
 
-use super::world::{self, TABLES, World, overtaken};
+use super::world::{TABLES, World, overtaken};
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
-use crate::harness::runtime_api::TRACE;
+use crate::harness::runtime_api::{FunctionProcess, TRACE};
 use crate::harness::server::{Fault, Server, patiently};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tokio::net::UdpSocket;
 
 const NAMESPACE: &str = "Tests";
-const FUNCTION: (&str, &str) = ("function", "device-state");
+const NAME: &str = "device-state";
+const FUNCTION: (&str, &str) = ("function", NAME);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_sums_of_the_metrics_count_the_requests_and_the_faults() {
     let server = Server::start(TABLES).await;
-    let process = world::start(&server, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
+    let process = FunctionProcess::start(&server, NAME, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
     let status = async |event: Event| process.answer(&event).await.status;
     assert_eq!(status(Event::create()).await, 201);
     assert_eq!(status(Event::get()).await, 200);
@@ -87,7 +88,7 @@ async fn the_names_of_powertools_are_read_and_those_of_fencepost_win() {
     ];
     let ours = [("METRICS_NAMESPACE", "Ours"), ("AWS_LAMBDA_LOG_LEVEL", "WARN")];
     for (more, namespace, level) in [(&[][..], NAMESPACE, "FATAL"), (&ours, "Ours", "WARN")] {
-        let process = world::start(&server, &[&theirs, more].concat()).await;
+        let process = FunctionProcess::start(&server, NAME, &[&theirs, more].concat()).await;
         assert_eq!(process.answer(&Event::get().device("none")).await.status, 404);
         let log = process.end().await;
         let line = log.iter().find(|line| line["status"] == 404).expect("the line of the request");
@@ -113,7 +114,7 @@ async fn every_send_of_a_sampled_invocation_is_a_subsegment_of_its_trace() {
     let address = daemon.local_addr().expect("bound").to_string();
     // The level of the log says nothing about traces.
     let environment = [("AWS_XRAY_DAEMON_ADDRESS", address.as_str()), ("AWS_LAMBDA_LOG_LEVEL", "ERROR")];
-    let process = world::start(&server, &environment).await;
+    let process = FunctionProcess::start(&server, NAME, &environment).await;
     process.sample(false);
     process.answer(&Event::create()).await.shows(201, 1);
     process.sample(true);

@@ -1,10 +1,9 @@
 //! Every route and every answer of `device-state`.
 
 use super::world::World;
-use crate::harness::clients::client_whose;
 use crate::harness::events::Event;
-use serde_json::json;
-use std::sync::{Arc, Mutex};
+use crate::harness::restore::SentWrites;
+use serde_json::{Value, json};
 
 #[tokio::test]
 async fn a_new_device_is_shown_whole_with_its_location_and_its_tag() {
@@ -137,18 +136,6 @@ async fn each_change_leaves_its_state_or_is_refused() {
 }
 
 #[tokio::test]
-async fn a_change_moves_the_time_of_the_update_alone() {
-    let (world, _) = World::with_lamp().await;
-    world.pass(1_500);
-    let device = world.send(&Event::patch_state()).await.shows(200, 2);
-    assert_eq!(
-        (&device["createdAt"], &device["updatedAt"]),
-        (&json!("2026-03-07T10:00:00.000Z"), &json!("2026-03-07T10:00:01.500Z"))
-    );
-    assert_eq!(world.send(&Event::get()).await.shows(200, 2), device);
-}
-
-#[tokio::test]
 async fn a_change_without_effect_costs_one_request_and_keeps_the_version() {
     let (world, created) = World::with_lamp().await;
     world.pass(1_000_000);
@@ -174,40 +161,36 @@ fn config(text: &str) -> Event {
 }
 
 #[tokio::test]
-async fn a_config_is_replaced_as_a_whole_and_creation_does_not_count_as_a_change() {
+async fn a_config_is_replaced_as_a_whole_and_each_change_moves_no_time_but_its_own() {
     let (world, created) = World::with_lamp().await;
-    assert!(created.json()["configUpdatedAt"].is_null());
+    assert!(created.json()["configUpdatedAt"].is_null(), "creation does not count as a change");
     world.pass(1);
     let device = world.send(&config(r#"{"mode":"night"}"#)).await.shows(200, 2);
     assert_eq!(device["config"], json!({"mode": "night"}));
-    assert_eq!(device["configUpdatedAt"], "2026-03-07T10:00:00.001Z");
-    assert_eq!(device["updatedAt"], device["configUpdatedAt"]);
+    let times = |device: &Value| ["createdAt", "updatedAt", "configUpdatedAt"].map(|name| device[name].clone());
+    let at = |time: &str| json!(format!("2026-03-07T10:00:{time}Z"));
+    assert_eq!(times(&device), [at("00.000"), at("00.001"), at("00.001")]);
+    world.pass(1_499);
+    let device = world.send(&Event::patch_state()).await.shows(200, 3);
+    assert_eq!(times(&device), [at("00.000"), at("01.500"), at("00.001")]);
+    assert_eq!(world.send(&Event::get()).await.shows(200, 3), device);
 }
 
 #[tokio::test]
-async fn a_config_is_changed_again_only_when_the_interval_has_passed() {
+async fn a_config_is_changed_again_only_when_the_interval_since_its_own_last_change_has_passed() {
     let (world, _) = World::with_lamp().await;
-    world.send(&config(r#"{"n":1}"#)).await.shows(200, 2);
-    world.send(&config(r#"{"n":1.0}"#)).await.shows(200, 2); // no change, so not too recent
+    world.send(&Event::patch_state()).await.shows(200, 2);
+    world.send(&config(r#"{"n":1}"#)).await.shows(200, 3);
+    world.send(&config(r#"{"n":1.0}"#)).await.shows(200, 3); // no change, so not too recent
     for (passed, left) in [(0, "300"), (1_000, "299"), (500, "299"), (298_000, "1"), (499, "1")] {
         world.pass(passed);
         let answer = world.refused(&config(r#"{"n":2}"#), 409, "changed_too_recently").await;
         assert_eq!(answer.header("retry-after"), Some(left));
     }
-    world.pass(1);
-    world.send(&config(r#"{"n":2}"#)).await.shows(200, 3);
-    world.refused(&config(r#"{"n":3}"#), 409, "changed_too_recently").await;
-}
-
-#[tokio::test]
-async fn other_changes_do_not_start_the_interval() {
-    let (world, _) = World::with_lamp().await;
-    world.send(&Event::patch_state()).await.shows(200, 2);
-    world.send(&config(r#"{"n":1}"#)).await.shows(200, 3);
-    world.pass(299_000);
     world.send(&Event::adjust()).await.shows(200, 4);
-    world.pass(1_000);
+    world.pass(1);
     world.send(&config(r#"{"n":2}"#)).await.shows(200, 5);
+    world.refused(&config(r#"{"n":3}"#), 409, "changed_too_recently").await;
 }
 
 #[tokio::test]
@@ -250,19 +233,13 @@ async fn a_stale_tag_is_told_before_the_state_is_asked() {
 async fn a_second_copy_of_a_delete_with_a_made_up_tag_is_applied_when_the_device_gets_to_that_version() {
     let (world, created) = World::with_lamp().await;
     let made_up = created.etag().replace("\"1.", "\"3.");
-    let sent = Arc::<Mutex<Vec<u8>>>::default();
-    let noted = sent.clone();
-    let client = client_whose(&world.engine, move |engine, _, operation, body| {
-        *noted.lock().expect("no panic") = body.to_vec();
-        engine.answer(operation, body)
-    });
-    let refused = world.reached_by(&client).send(&Event::delete().header("if-match", &made_up)).await;
-    refused.says(412, "version_conflict");
-    let copied = || world.engine.answer("UpdateItem", &sent.lock().expect("no panic")).0;
-    assert_eq!(copied(), 400, "at version 1");
+    let sent = SentWrites::default();
+    let first = world.reached_by(&sent.client(&world.engine));
+    first.send(&Event::delete().header("if-match", &made_up)).await.says(412, "version_conflict");
+    assert!(!sent.deliver_last(&world.engine), "at version 1");
     world.send(&Event::patch_state()).await.shows(200, 2);
-    assert_eq!(copied(), 400, "at version 2");
+    assert!(!sent.deliver_last(&world.engine), "at version 2");
     world.send(&Event::adjust()).await.shows(200, 3);
-    assert_eq!(copied(), 200, "at version 3");
+    assert!(sent.deliver_last(&world.engine), "at version 3");
     world.send(&Event::get()).await.says(404, "device_not_found");
 }

@@ -2,7 +2,7 @@
 
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, load};
-use crate::harness::functions::{DEVICES, Devices, Functions, RECORDS};
+use crate::harness::functions::{DEVICES, Devices, Functions};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use crate::harness::world;
@@ -45,18 +45,6 @@ impl World {
     pub fn plant(&self, item: &Value) {
         self.engine.raw("PutItem", &json!({"TableName": DEVICES, "Item": item}));
     }
-}
-
-/// Starts it on the tables of this server, with these variables beside those of its tables.
-pub async fn start(server: &Server, more: &[(&str, &str)]) -> FunctionProcess {
-    let endpoint = server.endpoint();
-    let mut environment = vec![
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("DEVICES_TABLE", DEVICES),
-        ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
-    ];
-    environment.extend(more);
-    FunctionProcess::start("device-state", &environment).await
 }
 
 /// Sends an event. Its write waits until another client has changed the device. Gives the status of the answer.
@@ -108,15 +96,10 @@ impl Event {
         [Self::patch_state(), Self::adjust(), offline, Self::set_config(), Self::delete()]
     }
 
-    /// One event for each route with a body.
-    pub fn with_body() -> [Self; 5] {
-        [Self::create(), Self::patch_state(), Self::adjust(), Self::set_status(), Self::set_config()]
-    }
-
     /// One event for each route.
     pub fn all() -> [Self; 7] {
-        let [create, patch, adjust, status, config] = Self::with_body();
-        [create, patch, adjust, status, config, Self::get(), Self::delete()]
+        let [patch, adjust, status, config, delete] = Self::changes();
+        [Self::create(), patch, adjust, status, config, Self::get(), delete]
     }
 
     /// The same for another device.

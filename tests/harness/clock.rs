@@ -54,20 +54,15 @@ impl Clock {
         self.ahead.fetch_add(millis, SeqCst);
     }
 
-    fn time(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_millis(self.now())
-    }
-
     /// A store under this clock.
     pub fn store(&self, client: &Client) -> Store {
-        let clock = self.clone();
-        store(client, move || clock.time(), || fastrand::u64(..))
+        store(client, self.looks(), || fastrand::u64(..))
     }
 
-    /// The same as a function.
+    /// It as a function.
     pub fn looks(&self) -> impl Fn() -> SystemTime + Send + Sync + 'static {
         let clock = self.clone();
-        move || clock.time()
+        move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now())
     }
 }
 

@@ -9,12 +9,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex};
 
 /// The document, with the schemas of bodies that were needed so far.
-pub struct Contract {
+struct Contract {
     document: Value,
     schemas: Mutex<HashMap<String, Arc<Validator>>>,
 }
 
-static CONTRACT: LazyLock<Contract> = LazyLock::new(|| Contract::of(openapi::document()));
+static CONTRACT: LazyLock<Contract> =
+    LazyLock::new(|| Contract { document: openapi::document(), schemas: Mutex::default() });
 
 /// Fails if the contract does not describe this answer.
 pub fn assert_described(event: &Event, answer: &Answer) {
@@ -32,13 +33,9 @@ pub fn resolve<'a>(document: &'a Value, node: &'a Value) -> &'a Value {
 }
 
 impl Contract {
-    pub fn of(document: Value) -> Self {
-        Contract { document, schemas: Mutex::default() }
-    }
-
     /// Checks status, headers and body. Answers to unknown paths and methods are no part of the contract. No route has
     /// HEAD: its answer would have no body to explain this.
-    pub fn check(&self, event: &Event, answer: &Answer) -> Result<(), String> {
+    fn check(&self, event: &Event, answer: &Answer) -> Result<(), String> {
         let is_head = (event.method(), answer.status) == ("HEAD", 405);
         if is_head || ["no_such_route", "method_not_allowed"].contains(&answer.code().as_str()) {
             return Ok(());

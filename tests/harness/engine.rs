@@ -9,7 +9,7 @@ use std::fmt::Display;
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
-pub use fencepost_test::{Asked, Engine, Step, Use, body_of, client_over, is_read, number, operation_of, response};
+pub use fencepost_test::{Asked, Engine, Step, Use, is_read, number};
 
 pub static TEMPLATE: LazyLock<Template> =
     LazyLock::new(|| Template::load(dev::workspace()).unwrap_or_else(|failure| panic!("{failure}")));

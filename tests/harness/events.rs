@@ -231,14 +231,6 @@ pub fn deletion(ip: &str, at: &str, instance: Option<&str>) -> Event {
     load("host-mapping-delete").of("hostIp", ip).asking([("creationTimestamp", at)].into_iter().chain(instance))
 }
 
-/// A message as the queue hands it over.
-pub fn message(id: &str, body: &str) -> Value {
-    let mut message = load("delete-mapping-superseded").0["Records"][0].take();
-    message["messageId"] = json!(id);
-    message["body"] = json!(body);
-    message
-}
-
 /// The body of a message for the delete of an instance, or of all of the moment.
 pub fn task(ip: &str, at: &str, instance: Option<&str>) -> String {
     let mut task = json!({"hostIp": ip, "creationTimestamp": at});
@@ -250,8 +242,14 @@ pub fn task(ip: &str, at: &str, instance: Option<&str>) -> String {
 
 /// A batch of these messages, `(id, body)`.
 pub fn batch_of<I: AsRef<str>, B: AsRef<str>>(messages: &[(I, B)]) -> Value {
-    let records: Vec<_> = messages.iter().map(|(id, body)| message(id.as_ref(), body.as_ref())).collect();
-    json!({"Records": records})
+    let message = |(id, body): &(I, B)| {
+        let mut message = load("delete-mapping-superseded").0["Records"][0].take();
+        let (id, body): (&str, &str) = (id.as_ref(), body.as_ref());
+        message["messageId"] = json!(id);
+        message["body"] = json!(body);
+        message
+    };
+    json!({"Records": messages.iter().map(message).collect::<Vec<_>>()})
 }
 
 /// Places an order of `user-1` under this key.

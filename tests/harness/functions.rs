@@ -9,10 +9,10 @@ use fencepost::Store;
 use fencepost::lambda::respond;
 use fencepost::lease::Leases;
 use functions::function::{Environment, Event, Function};
-use functions::operation::{IdempotencyKey, Operation};
+use functions::operation::Operation;
 use lambda_runtime::LambdaEvent;
 use std::cell::Cell;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use tokio::time::Instant;
 
 /// An event of API Gateway with Lambda's context of the invocation.
@@ -59,9 +59,7 @@ pub const LEASES: &str = "Leases";
 pub const CHILDREN: &str = "Children";
 
 /// Functions with routes, each with the environment of template.yaml.
-pub struct Together(Vec<One>);
-
-struct One(&'static Function, Router);
+pub struct Together(Vec<(&'static Function, Router)>);
 
 impl Together {
     /// Those of these functions that have routes.
@@ -70,7 +68,7 @@ impl Together {
         let start = |function: &'static Function| {
             let Event::Http { start, .. } = &function.event else { return None };
             let started = start(&store_of(function.name), &environment_of(function.name));
-            Some(One(function, started.expect("what template.yaml sets is what it reads")))
+            Some((function, started.expect("what template.yaml sets is what it reads")))
         };
         Together(named.filter_map(start).collect())
     }
@@ -83,7 +81,7 @@ impl Together {
             let paths = function.routes().into_iter().filter_map(|route| route.at.split_once(' '));
             paths.into_iter().any(|(_, own)| begin(own) == path)
         };
-        let meant = self.0.iter().find(|one| begins_so(one.0)).or(self.0.last());
+        let meant = self.0.iter().find(|(function, _)| begins_so(function)).or(self.0.last());
         Box::pin(respond(&meant.expect("a function").1, event)).await
     }
 }
@@ -250,8 +248,7 @@ pub fn allowed(name: &str) -> BTreeSet<Use> {
 
 /// Each action that was taken without permission.
 pub fn missing(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<String> {
-    let missing = used.difference(allowed);
-    missing
+    used.difference(allowed)
         .map(|Use { operation, table }| {
             format!("template.yaml: {name} does dynamodb:{operation} on {table}, which its role does not allow")
         })
@@ -260,8 +257,8 @@ pub fn missing(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec
 
 /// Each permission that was never used.
 pub fn unused(name: &str, allowed: &BTreeSet<Use>, used: &BTreeSet<Use>) -> Vec<String> {
-    let unused = allowed.difference(used);
-    unused
+    allowed
+        .difference(used)
         .map(|Use { operation, table }| {
             format!(
                 "template.yaml: {name} was never seen to do dynamodb:{operation} on {table}; drive the state that needs it \
@@ -278,21 +275,7 @@ pub fn assert_allowed(names: &[&str], used: &BTreeSet<Use>) {
     assert!(complaints.is_empty(), "{complaints:#?}");
 }
 
-/// The routes of each HTTP function, from its code. A function without HTTP routes is not listed.
-pub fn routes_in_code() -> BTreeMap<&'static str, BTreeSet<String>> {
-    let of = |function: &functions::function::Function| -> BTreeSet<String> {
-        function.routes().iter().map(|route| route.at.to_owned()).collect()
-    };
-    let all = functions::ALL.iter().map(|function| (function.name, of(function)));
-    all.filter(|(_, routes)| !routes.is_empty()).collect()
-}
-
 /// Every route of every function.
 pub fn all_routes() -> impl Iterator<Item = Operation> {
     functions::ALL.iter().flat_map(functions::function::Function::routes)
-}
-
-/// Whether a route honours an idempotency key. All other changing routes refuse it.
-pub fn honours_key(route: &str) -> bool {
-    all_routes().any(|known| known.at == route && known.key == IdempotencyKey::Honoured)
 }

@@ -58,10 +58,7 @@ impl OffClock {
 
     /// The time shown, where `epoch` is the time since 1970 at the start.
     pub fn now(&self, epoch: Duration) -> SystemTime {
-        let right = SystemTime::UNIX_EPOCH + epoch + self.start.elapsed();
-        let ahead = self.ahead();
-        let off = Duration::from_millis(ahead.unsigned_abs());
-        if ahead < 0 { right - off } else { right + off }
+        by_clock(SystemTime::UNIX_EPOCH + epoch + self.start.elapsed(), self.ahead())
     }
 
     /// The wire of its client, which dates requests by this clock.
@@ -69,6 +66,12 @@ impl OffClock {
         let clock = self.clone();
         Wire::new(network).with_clock_ahead(move || clock.ahead())
     }
+}
+
+/// The time by a clock that is ahead by so many milliseconds.
+pub fn by_clock(time: SystemTime, ahead: i64) -> SystemTime {
+    let off = Duration::from_millis(ahead.unsigned_abs());
+    if ahead < 0 { time - off } else { time + off }
 }
 
 /// The clocks of the clients of one history, drawn by a generator of their own: the rest of a seed's meaning does not

@@ -30,10 +30,18 @@ impl Moment {
     }
 
     /// The same for all tables.
-    pub fn restore_all(&self, engine: &Engine) {
+    fn restore_all(&self, engine: &Engine) {
         let tables = engine.tables();
         let tables: Vec<_> = tables.iter().map(|(table, _)| table.as_str()).collect();
         self.restore(engine, &tables);
+    }
+
+    /// The same, and with the runbook its steps for restored tables.
+    pub async fn restored(&self, engine: &Engine, with_runbook: bool) {
+        self.restore_all(engine);
+        if with_runbook {
+            self.follow_runbook(engine).await;
+        }
     }
 
     /// The tables under other names, as point-in-time recovery restores them. The old ones stay where they are.

@@ -6,7 +6,8 @@
 use super::answers::Answer;
 use super::contract::assert_described;
 use super::events::Event;
-use super::server::{listen, patiently};
+use super::functions::environment_of;
+use super::server::{Server, listen, patiently};
 use aws_lambda_events::apigw::ApiGatewayV2httpResponse;
 use axum::Router;
 use axum::extract::{Path, State};
@@ -46,8 +47,9 @@ struct Api {
 }
 
 impl FunctionProcess {
-    /// Starts `name` with this environment beside Lambda's own.
-    pub async fn start(name: &str, environment: &[(&str, &str)]) -> Self {
+    /// Starts `name` on the tables of this server, with the variables that it declares as template.yaml sets them, and with
+    /// more variables beside or instead of them.
+    pub async fn start(server: &Server, name: &'static str, more: &[(&str, &str)]) -> Self {
         let (events, receiver) = mpsc::channel(1);
         let api =
             Arc::new(Api { sampled: AtomicBool::new(true), events: Mutex::new(receiver), answered: Mutex::default() });
@@ -57,6 +59,9 @@ impl FunctionProcess {
             .route("/2018-06-01/runtime/invocation/{id}/error", post(response))
             .with_state(Arc::clone(&api));
         let address = listen(routes).await;
+        let function = functions::ALL.iter().find(|function| function.name == name).expect("a function of that name");
+        let set = environment_of(name);
+        let declared = function.variables.iter().filter_map(|variable| Some((variable.name, set(variable.name)?)));
         let mut process = Command::new(env!("CARGO_BIN_EXE_function"))
             .arg(name)
             .envs([
@@ -68,7 +73,9 @@ impl FunctionProcess {
                 ("AWS_ACCESS_KEY_ID", "test"),
                 ("AWS_SECRET_ACCESS_KEY", "test"),
             ])
-            .envs(environment.iter().copied())
+            .env("AWS_ENDPOINT_URL_DYNAMODB", server.endpoint())
+            .envs(declared)
+            .envs(more.iter().copied())
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()

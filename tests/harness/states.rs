@@ -70,10 +70,3 @@ pub fn set_by_another(engine: &Engine, table: &str, id: &str, set: &[(&str, Valu
     });
     engine.raw("UpdateItem", &request);
 }
-
-/// Makes the row of this id a tombstone in each of these tables where it has a version.
-pub fn bury_all(engine: &Engine, tables: &[(&str, &str)], id: &str) {
-    for (table, _) in tables.iter().filter(|(table, key)| !engine.row(table, key, id)["_version"].is_null()) {
-        bury(engine, table, id);
-    }
-}

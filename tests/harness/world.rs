@@ -5,12 +5,14 @@ use super::clock::Clock;
 use super::contract::assert_described;
 use super::engine::{Asked, Engine, Use, is_read, with_indexed_tables};
 use super::events::Event;
-use super::functions::Functions;
-use super::functions::assert_allowed;
+use super::functions::{Functions, Mappings, assert_allowed};
 use aws_lambda_events::apigw::ApiGatewayV2httpRequest;
+use aws_lambda_events::sqs::SqsEvent;
 use aws_sdk_dynamodb::Client;
-use fencepost::Store;
+use fencepost::lambda::respond_batch;
+use fencepost::{Source, Store};
 use lambda_runtime::{Context, LambdaEvent};
+use serde_json::Value;
 use std::collections::BTreeSet;
 use std::time::{Duration, SystemTime};
 
@@ -112,6 +114,17 @@ impl<F: Functions> World<F> {
         assert!(!wrote, "{event:?} was refused, and written: {asked:?}");
         answer.check_problem();
         (answer, asked)
+    }
+}
+
+impl World<Mappings> {
+    /// The answer to Lambda for a batch of `delete-mapping`, in this much time.
+    pub async fn invoke(&self, time: Duration, batch: &Value) -> Result<Value, Source> {
+        let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
+        let event = LambdaEvent::new(payload, context(time));
+        let answer = Box::pin(respond_batch(&self.app.deletes, &functions::delete_mapping::handle, event)).await?;
+        self.assert_permissions();
+        Ok(serde_json::to_value(answer).expect("JSON"))
     }
 }
 

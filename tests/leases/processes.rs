@@ -1,28 +1,20 @@
 //! Functions as processes over real sockets: nothing is sent between two invocations.
 
 use super::world::{acquire, ensure_under, renew};
-use crate::harness::functions::{CHILDREN, LEASES};
+use crate::harness::functions::{Functions, Leasing};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use serde_json::json;
 use std::time::Duration;
 
-const TABLES: &[(&str, &str)] = &[(LEASES, "leaseKey"), (CHILDREN, "childId")];
-
 /// It idles past the middle of the lease and past its end, so any automatic renewal would have been sent. Idling for
 /// longer on a slow machine changes nothing.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_function_sends_nothing_between_two_invocations() {
-    let server = Server::start(TABLES).await;
-    let (engine, endpoint) = (&server.engine, server.endpoint());
-    let environment = [
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("LEASES_TABLE", LEASES),
-        ("CHILDREN_TABLE", CHILDREN),
-        ("LEASE_CLOCK_SKEW_SECONDS", "0"),
-    ];
-    let lease = FunctionProcess::start("lease", &environment).await;
-    let children = FunctionProcess::start("ensure-child", &environment).await;
+    let server = Server::start(Leasing::TABLES).await;
+    let (engine, clocks) = (&server.engine, [("LEASE_CLOCK_SKEW_SECONDS", "0")]);
+    let lease = FunctionProcess::start(&server, "lease", &clocks).await;
+    let children = FunctionProcess::start(&server, "ensure-child", &clocks).await;
     let token = super::world::token(&lease.answer(&acquire("k", "a", 1)).await.shown(201));
     lease.answer(&acquire("another", "a", 1)).await.shown(201);
     let wanted = ensure_under("p", "u-1", &json!({}), ("k", token));

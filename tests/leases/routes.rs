@@ -151,46 +151,31 @@ async fn under_an_old_or_a_future_token_nothing_is_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_renewal_honours_if_match() {
+async fn a_renewal_and_a_release_honour_if_match() {
     let world = World::new();
     let token = world.acquired("k", "a", 60).await;
     let renewed_at = |tag: &str, seconds| renew("k", token, seconds).header("if-match", tag);
+    let released_at = |tag: &str| release("k", token).header("if-match", tag);
     let first = world.send(&renewed_at(&tag(token, 0), 90)).await;
     assert_eq!((first.shown(200)["renewals"].as_u64(), first.etag()), (Some(1), &*tag(token, 1)));
     world.pass(1).await;
     for stale in [tag(token, 0), tag(token, 2)] {
-        assert_stale(&world, &renewed_at(&stale, 90), token, 1).await;
+        for event in [renewed_at(&stale, 90), released_at(&stale)] {
+            // One write is refused. The answer shows the current lease.
+            let problem = world.refused_for(&event, 412, "version_conflict", (0, 1)).await;
+            assert_eq!(problem["currentVersion"], token);
+            assert_eq!(world.send(&event).await.etag(), tag(token, 1));
+        }
+    }
+    let of_another_acquire = tag(token + 1, 1);
+    for event in [renewed_at(&of_another_acquire, 60), released_at(&of_another_acquire)] {
+        world.send(&event).await.says(412, "version_conflict");
     }
     world.send(&renewed_at(&tag(token, 1), 10)).await.shown(200);
     world.send(&renewed_at("*", 90)).await.shown(200);
-    assert_another_tag_is_stale(&world, &renew("k", token, 60), token).await;
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_release_honours_if_match() {
-    let world = World::new();
-    let token = world.acquired("k", "a", 60).await;
-    world.send(&renew("k", token, 90)).await.shown(200);
-    for stale in [tag(token, 0), tag(token, 2)] {
-        assert_stale(&world, &release("k", token).header("if-match", &stale), token, 1).await;
+    for good in [tag(token, 3), tag(token, 3), "*".to_owned()] {
+        assert_eq!(world.send(&released_at(&good)).await.status, 204);
     }
-    assert_another_tag_is_stale(&world, &release("k", token), token).await;
-    for good in [tag(token, 1), tag(token, 1), "*".to_owned()] {
-        assert_eq!(world.send(&release("k", token).header("if-match", &good)).await.status, 204);
-    }
-}
-
-/// The demand is not met: one write is refused. The answer shows the current lease.
-async fn assert_stale(world: &World, event: &Event, token: u64, renewals: u64) {
-    let problem = world.refused_for(event, 412, "version_conflict", (0, 1)).await;
-    assert_eq!(problem["currentVersion"], token);
-    assert_eq!(world.send(event).await.etag(), tag(token, renewals));
-}
-
-/// A tag of another acquire is stale.
-async fn assert_another_tag_is_stale(world: &World, event: &Event, token: u64) {
-    let stale = world.send(&event.clone().header("if-match", &tag(token + 1, 1))).await;
-    stale.says(412, "version_conflict");
 }
 
 fn keyed() -> Event {
@@ -218,21 +203,6 @@ async fn the_same_acquire_again_gets_the_same_lease_with_its_remaining_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lease_that_was_renewed_since_is_replayed_as_it_stands() {
-    let world = World::new();
-    let token = token(&world.send(&keyed()).await.shown(201));
-    world.pass(30_000).await;
-    world.send(&renew("k", token, 60)).await.shown(200);
-    let again = world.send(&keyed()).await;
-    let shown = again.shown(201);
-    assert_eq!((&shown["renewals"], &shown["token"], again.is_replay()), (&1.into(), &token.into(), true));
-    assert_eq!(
-        (&shown["expiresAt"], &shown["remainingMs"]),
-        (&world.clock.shows(60_000).into(), &(60_000 - SKEW).into())
-    );
-}
-
-#[tokio::test(start_paused = true)]
 async fn another_acquire_under_the_same_key_is_refused_while_the_first_is_held() {
     let world = World::new();
     let token = token(&world.send(&keyed()).await.shown(201));
@@ -251,9 +221,18 @@ async fn another_acquire_under_the_same_key_is_refused_while_the_first_is_held()
 }
 
 #[tokio::test(start_paused = true)]
-async fn after_its_end_or_its_release_the_same_request_is_a_new_acquire() {
+async fn the_same_acquire_gets_the_lease_as_it_stands_after_a_renewal_and_another_one_after_its_end_or_its_release() {
     let world = World::new();
     let first = token(&world.send(&keyed()).await.shown(201));
+    world.pass(30_000).await;
+    world.send(&renew("k", first, 60)).await.shown(200);
+    let again = world.send(&keyed()).await;
+    let shown = again.shown(201);
+    assert_eq!((&shown["renewals"], &shown["token"], again.is_replay()), (&1.into(), &first.into(), true));
+    assert_eq!(
+        (&shown["expiresAt"], &shown["remainingMs"]),
+        (&world.clock.shows(60_000).into(), &(60_000 - SKEW).into())
+    );
     world.pass(60_000 + SKEW + 1).await;
     let second = world.send(&keyed()).await;
     assert!(!second.is_replay() && token(&second.shown(201)) > first);

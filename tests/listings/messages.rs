@@ -105,12 +105,6 @@ fn described<I: Index>() -> Value {
 
 /// The empty table with its indexes.
 pub fn engine() -> Engine {
-    let engine = Engine::with_tables(&[]);
-    create_table(&engine);
-    engine
-}
-
-pub fn create_table(engine: &Engine) {
     let attribute = |(name, kind): (&str, &str)| json!({"AttributeName": name, "AttributeType": kind});
     let attributes = [("room", "S"), ("number", "N"), ("author", "S"), ("rank", "N")].map(attribute);
     let table = json!({
@@ -124,7 +118,9 @@ pub fn create_table(engine: &Engine) {
         "LocalSecondaryIndexes": [described::<ByRank>()],
         "BillingMode": "PAY_PER_REQUEST",
     });
+    let engine = Engine::with_tables(&[]);
     engine.raw("CreateTable", &table);
+    engine
 }
 
 /// The table over a client of its own.

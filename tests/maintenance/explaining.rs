@@ -1,7 +1,6 @@
 //! Damaged tables: a sentence for each row, no crash, no write.
 
 use super::{KEY, TABLE, accounts, put};
-use crate::harness::engine::Engine;
 use crate::harness::maintenance::{options, run_with};
 use crate::harness::restore::rows;
 use fencepost::maintenance::{Kind, Task, WrongTable};
@@ -22,12 +21,9 @@ fn own(changes: &Value) -> Value {
         "_writes": {"M": {"AgICAgICAgI": {"N": "6"}}},
         "balance": {"N": "1"},
     });
-    for (name, value) in changes.as_object().expect("an object") {
-        match value {
-            Value::Null => row.as_object_mut().expect("an object").remove(name),
-            value => row.as_object_mut().expect("an object").insert(name.clone(), value.clone()),
-        };
-    }
+    let attributes = row.as_object_mut().expect("an object");
+    attributes.extend(changes.as_object().expect("an object").clone());
+    attributes.retain(|_, value| !value.is_null());
     row
 }
 
@@ -51,12 +47,6 @@ fn zoo() -> Vec<Animal> {
     ]
 }
 
-fn put_all(engine: &Engine, animals: &[Animal]) {
-    for (id, row, ..) in animals {
-        put(engine, id, row);
-    }
-}
-
 fn damaged() -> impl Iterator<Item = Animal> {
     zoo().into_iter().filter(|(_, _, kind, _)| *kind == "damaged")
 }
@@ -64,7 +54,7 @@ fn damaged() -> impl Iterator<Item = Animal> {
 #[tokio::test]
 async fn each_row_of_a_damaged_table_gets_a_sentence_and_nothing_is_written() {
     let engine = accounts();
-    put_all(&engine, &zoo());
+    zoo().iter().for_each(|(id, row, ..)| put(&engine, id, row));
     let before = rows(&engine, TABLE);
     engine.take_log();
     let (found, out) = run_with(&engine.client(), &options(TABLE, Task::Explain, false)).await.expect("a run");
@@ -113,7 +103,7 @@ async fn a_run_that_writes_leaves_damaged_rows_alone_and_tells_of_them() {
     for task in [Task::Adopt, Task::Sweep, Task::Restamp] {
         let engine = accounts();
         let damaged: Vec<_> = damaged().collect();
-        put_all(&engine, &damaged);
+        damaged.iter().for_each(|(id, row, ..)| put(&engine, id, row));
         let before = rows(&engine, TABLE);
         let (found, out) = run_with(&engine.client(), &options(TABLE, task, true)).await.expect("a run");
         assert_eq!((found.damaged, found.written), (damaged.len() as u64, 0), "{task:?}");
@@ -125,7 +115,7 @@ async fn a_run_that_writes_leaves_damaged_rows_alone_and_tells_of_them() {
 #[tokio::test]
 async fn only_rows_with_problems_are_shown_if_the_operator_asks_for_them() {
     let engine = accounts();
-    put_all(&engine, &zoo());
+    zoo().iter().for_each(|(id, row, ..)| put(&engine, id, row));
     let mut options = options(TABLE, Task::Explain, false);
     (options.problems_only, options.target.json) = (true, false);
     let (found, out) = run_with(&engine.client(), &options).await.expect("a run");

@@ -1,16 +1,12 @@
 //! Batches: each message gets an answer of its own. One write covers all requests for an address.
 
-use super::world::Trouble::Throttled;
-use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, client_in_trouble, task};
-use crate::harness::engine::{Engine, body_of, client_over, operation_of, response};
+use super::world::{IP, T1, T2, T2_MS, T3, Trouble, World, batch_of, task};
+use crate::harness::clients::{Reply, client_whose};
 use crate::harness::events::load;
-use aws_smithy_runtime_api::client::http::{HttpConnector, HttpConnectorFuture};
-use aws_smithy_runtime_api::client::orchestrator::HttpRequest;
 use serde_json::{Value, json};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use tokio::time::{Instant, sleep};
+use tokio::time::Instant;
 
 const GOOD: &str = "192.0.2.1";
 const STALE: &str = "192.0.2.2";
@@ -18,12 +14,6 @@ const UNKNOWN: &str = "192.0.2.3";
 const BUSY: &str = "192.0.2.4";
 const MANY: &str = "2001:db8::5";
 const HOSTS: [&str; 5] = [GOOD, STALE, UNKNOWN, BUSY, MANY];
-
-/// The same, where this address is throttled.
-fn throttled(world: &World, busy: &'static str) -> World {
-    let trouble = move |_, ip: &str| (ip == busy).then_some(Throttled);
-    world.reached_by(&client_in_trouble(&world.engine, trouble))
-}
 
 fn rows(world: &World) -> Vec<Value> {
     HOSTS.iter().map(|ip| world.row(ip)).collect()
@@ -48,7 +38,7 @@ async fn of_a_mixed_batch_exactly_the_malformed_and_the_throttled_come_again() {
         ("no-time", json!({"hostIp": GOOD}).to_string()),
     ]);
     let failed = ["bad-ip", "busy", "busy-too", "no-json", "no-time"];
-    let busy = throttled(&world, BUSY);
+    let busy = world.in_trouble(Trouble::Throttled, BUSY);
     assert_eq!(busy.batch(&batch).await, failed);
     for (ip, instance) in HOSTS.into_iter().zip([None, Some("i-b"), None, Some("i-b"), None]) {
         assert_eq!(world.instance(ip).await.as_deref(), instance, "{ip}");
@@ -167,34 +157,17 @@ async fn a_task_that_meets_a_row_that_cannot_be_read_comes_again_and_the_others_
     assert_eq!(world.row(GOOD)["creationTimestamp"]["N"], T2_MS.to_string());
 }
 
-/// Answers each write after a while, and remembers how many were on their way at once.
-#[derive(Debug)]
-struct Slow {
-    engine: Engine,
-    in_flight: Arc<AtomicUsize>,
-    most: Arc<AtomicUsize>,
-}
-
 const A_WHILE: Duration = Duration::from_millis(100);
 
-impl HttpConnector for Slow {
-    fn call(&self, request: HttpRequest) -> HttpConnectorFuture {
-        let (engine, in_flight) = (self.engine.clone(), self.in_flight.clone());
-        self.most.fetch_max(in_flight.fetch_add(1, SeqCst) + 1, SeqCst);
-        HttpConnectorFuture::new(async move {
-            sleep(A_WHILE).await;
-            in_flight.fetch_sub(1, SeqCst);
-            let (status, body) = engine.answer(&operation_of(&request), &body_of(&request));
-            response(status, body)
-        })
-    }
-}
-
-/// The same on a slow table. Counts the most writes that were on their way at once.
-fn slow(world: &World) -> (World, Arc<AtomicUsize>) {
-    let most = Arc::<AtomicUsize>::default();
-    let slow = Slow { engine: world.engine.clone(), in_flight: Arc::default(), most: most.clone() };
-    (world.reached_by(&client_over(slow)), most)
+/// The same on a table that answers each write after a while, and when the writes left.
+fn slow(world: &World) -> (World, Arc<Mutex<Vec<Instant>>>) {
+    let left = Arc::<Mutex<Vec<_>>>::default();
+    let noted = left.clone();
+    let client = client_whose(&world.engine, move |_, _, _, _| {
+        noted.lock().expect("no panic").push(Instant::now());
+        Reply::After(A_WHILE)
+    });
+    (world.reached_by(&client), left)
 }
 
 fn tasks_for(hosts: usize) -> (Vec<String>, Value) {
@@ -206,13 +179,15 @@ fn tasks_for(hosts: usize) -> (Vec<String>, Value) {
 #[tokio::test(start_paused = true)]
 async fn never_more_than_four_writes_are_on_their_way_at_once() {
     for (hosts, at_once, round_trips) in [(1, 1, 1), (4, 4, 1), (5, 4, 2), (10, 4, 3)] {
-        let (world, most) = slow(&World::new());
+        let (world, left) = slow(&World::new());
         let (_, batch) = tasks_for(hosts);
         let began = Instant::now();
         assert!(world.batch(&batch).await.is_empty());
+        let left = left.lock().expect("no panic");
+        let on_their_way = |at: &Instant| left.iter().filter(|one| (*at..*at + A_WHILE).contains(*one)).count();
         assert_eq!(
-            (most.load(SeqCst), began.elapsed().div_duration_f64(A_WHILE).round()),
-            (at_once, round_trips.into())
+            (left.iter().map(on_their_way).max(), began.elapsed().div_duration_f64(A_WHILE).round()),
+            (Some(at_once), round_trips.into())
         );
     }
 }
@@ -257,7 +232,7 @@ async fn a_table_that_never_answers_lets_all_come_again_before_the_deadline() {
     for trouble in [Trouble::AnswerLost, Trouble::Lost] {
         let world = World::new();
         let (ips, batch) = tasks_for(10);
-        let lost = world.reached_by(&client_in_trouble(&world.engine, move |_, _| Some(trouble)));
+        let lost = world.in_trouble(trouble, "");
         let (began, allowed) = (Instant::now(), Duration::from_secs(10));
         assert_eq!(lost.batch_within(allowed, &batch).await.len(), ips.len(), "{trouble:?}");
         assert!(began.elapsed() < allowed);

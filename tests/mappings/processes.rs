@@ -1,21 +1,15 @@
 //! The real functions in processes of their own, over real sockets: their answers and their logs.
 
-use super::world::{IP, T1, T2, TABLES, batch_of, deletion, look_up, registration, task};
+use super::world::{IP, T1, T2, batch_of, deletion, look_up, registration, task};
 use crate::harness::events::Event;
-use crate::harness::functions::MAPPINGS;
+use crate::harness::functions::{Functions, Mappings};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use serde_json::{Value, json};
 
 /// Starts a function on this server, with the crate's lines for debugging in its log.
-async fn start(server: &Server, function: &str) -> FunctionProcess {
-    let endpoint = server.endpoint();
-    let environment = [
-        ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-        ("MAPPINGS_TABLE", MAPPINGS),
-        ("AWS_LAMBDA_LOG_LEVEL", "info,fencepost=debug"),
-    ];
-    FunctionProcess::start(function, &environment).await
+async fn start(server: &Server, function: &'static str) -> FunctionProcess {
+    FunctionProcess::start(server, function, &[("AWS_LAMBDA_LOG_LEVEL", "info,fencepost=debug")]).await
 }
 
 async fn status(process: &FunctionProcess, event: Event) -> i64 {
@@ -35,7 +29,7 @@ fn assert_calm(log: &[Value]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door() {
-    let server = Server::start(TABLES).await;
+    let server = Server::start(Mappings::TABLES).await;
     let (hosts, deletes) = (start(&server, "host-mapping").await, start(&server, "delete-mapping").await);
     assert_eq!(status(&hosts, registration(IP, "i-a", T1)).await, 201);
     assert_eq!(status(&hosts, registration(IP, "i-b", T2)).await, 201);
@@ -72,7 +66,7 @@ async fn a_delete_that_comes_too_late_is_a_success_and_no_warning_at_either_door
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_malformed_message_is_a_warning_that_names_the_field_and_does_not_repeat_its_text() {
-    let server = Server::start(TABLES).await;
+    let server = Server::start(Mappings::TABLES).await;
     let deletes = start(&server, "delete-mapping").await;
     let bad = json!({"hostIp": IP, "creationTimestamp": "a secret", "instanceId": "another secret"}).to_string();
     let batch = batch_of(&[("m-1", bad), ("m-2", task(IP, T1, None))]);

@@ -1,13 +1,10 @@
 //! Every route and every answer of `host-mapping`, with the rows behind them, also where answers are lost.
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
-use super::world::{
-    DAY_MS, IP, START_MS, T1, T1_MS, T2, Trouble, World, client_in_trouble, deletion, look_up, registration,
-};
-use crate::harness::clients::client_whose;
+use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, World, deletion, look_up, registration};
+use crate::harness::clients::{client_whose, lost};
+use crate::harness::functions::MAPPINGS;
 use serde_json::{Value, json};
-use std::sync::atomic::AtomicUsize;
-use std::sync::atomic::Ordering::SeqCst;
 
 /// A live mapping as it is stored.
 fn live(ip: &str, instance: &str, at_ms: u64) -> Value {
@@ -135,30 +132,6 @@ async fn a_row_that_cannot_be_read_is_a_fault_and_is_left_alone() {
     }
 }
 
-impl World {
-    /// The same, where every write does.
-    fn doomed(&self, trouble: Trouble) -> World {
-        self.reached_by(&client_in_trouble(&self.engine, move |_, _| Some(trouble)))
-    }
-
-    /// The same, where the first write arrives or does not, its answer is lost, and another client acts before the second
-    /// write, as `meanwhile` says.
-    fn overtaken(&self, meanwhile: impl Fn(&World) + Send + Sync + 'static, arrives: bool) -> World {
-        let writes = AtomicUsize::new(0);
-        let other = self.reached_by(&self.engine.client());
-        self.reached_by(&client_whose(&self.engine, move |engine, _, operation, body| {
-            if operation == "PutItem" && writes.fetch_add(1, SeqCst) == 0 {
-                if arrives {
-                    engine.answer(operation, body);
-                }
-                meanwhile(&other);
-                return (500, String::new());
-            }
-            engine.answer(operation, body)
-        }))
-    }
-}
-
 #[tokio::test(start_paused = true)]
 async fn a_write_that_is_never_answered_is_unknown_and_a_throttled_one_was_not_applied() {
     for event in [registration(IP, "i-b", T2), deletion(IP, T2, Some("i-b"))] {
@@ -170,7 +143,7 @@ async fn a_write_that_is_never_answered_is_unknown_and_a_throttled_one_was_not_a
             let world = World::new();
             world.stands(IP, "i-a", T1).await;
             let row = world.row(IP);
-            let answer = world.doomed(trouble).send(&event).await;
+            let answer = world.in_trouble(trouble, "").send(&event).await;
             answer.says(status, code);
             answer.check_problem();
             assert_eq!(world.row(IP) != row, applied, "{event:?} {trouble:?}");
@@ -179,27 +152,31 @@ async fn a_write_that_is_never_answered_is_unknown_and_a_throttled_one_was_not_a
     }
 }
 
-/// Another client deleted `i-a` of `T1`; the tombstone may be purged in so many milliseconds.
-fn dying_tombstone(milliseconds_left: u64) -> impl Fn(&World) + Send + Sync + 'static {
-    move |other| {
-        let purge_at = (START_MS + milliseconds_left) / 1000;
-        other.plant(&json!({
-            "hostIp": {"S": IP},
-            "instanceId": {"S": "i-a"},
-            "creationTimestamp": {"N": T1_MS.to_string()},
-            "_purgeAt": {"N": purge_at.to_string()},
-        }));
-    }
+/// The same, where the first write does not arrive. Before the second, another client has deleted `i-a` of `T1`; the
+/// tombstone may be purged in so many milliseconds.
+fn overtaken(world: &World, milliseconds_left: u64) -> World {
+    let purge_at = (START_MS + milliseconds_left) / 1000;
+    let tombstone = json!({
+        "hostIp": {"S": IP},
+        "instanceId": {"S": "i-a"},
+        "creationTimestamp": {"N": T1_MS.to_string()},
+        "_purgeAt": {"N": purge_at.to_string()},
+    });
+    world.reached_by(&client_whose(&world.engine, move |engine, writes, operation, body| {
+        if writes > 0 {
+            return engine.answer(operation, body);
+        }
+        engine.raw("PutItem", &json!({"TableName": MAPPINGS, "Item": tombstone}));
+        lost()
+    }))
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_lost_registration_that_is_refused_by_a_tombstone_about_to_be_purged_stays_unknown() {
     for milliseconds_left in [0, 60_000, 5 * 60_000] {
-        let world = World::new();
-        let answer = world.overtaken(dying_tombstone(milliseconds_left), false).register(IP, "i-a", T1).await;
+        let answer = overtaken(&World::new(), milliseconds_left).register(IP, "i-a", T1).await;
         // Its first copy may still be on its way, and soon nothing will be there to refuse it.
         answer.says(504, "outcome_unknown");
     }
-    let world = World::new();
-    world.overtaken(dying_tombstone(30 * DAY_MS), false).register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
+    overtaken(&World::new(), 30 * DAY_MS).register(IP, "i-a", T1).await.superseded_by(T1, Some("i-a"));
 }

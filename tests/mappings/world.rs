@@ -2,22 +2,15 @@
 
 use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, error, lost};
-use crate::harness::engine::Engine;
 pub use crate::harness::events::{batch_of, deletion, look_up, registration, task};
-use crate::harness::functions::{Functions, MAPPINGS, Mappings};
-use crate::harness::world::{self, ALLOWED, context};
-use aws_lambda_events::sqs::SqsEvent;
-use aws_sdk_dynamodb::Client;
-use fencepost::lambda::respond_batch;
-use fencepost::{Call, Deadline, Source};
-use lambda_runtime::LambdaEvent;
+use crate::harness::functions::{MAPPINGS, Mappings};
+use crate::harness::world::{self, ALLOWED};
+use fencepost::{Call, Deadline};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
 pub const KEY: &str = "hostIp";
-/// The table of both functions, with its key.
-pub const TABLES: &[(&str, &str)] = Mappings::TABLES;
 
 /// The address in most tests.
 pub const IP: &str = "192.0.2.10";
@@ -63,13 +56,9 @@ impl World {
         Some(answer.shown(200)["instanceId"].as_str().expect("an instance").to_owned())
     }
 
-    pub async fn remove(&self, ip: &str, at: &str, instance: Option<&str>) -> Answer {
-        self.send(&deletion(ip, at, instance)).await
-    }
-
     /// Deletes by HTTP, which must not fail, and gives the outcome.
     pub async fn delete(&self, ip: &str, at: &str, instance: Option<&str>) -> String {
-        self.remove(ip, at, instance).await.outcome()
+        self.send(&deletion(ip, at, instance)).await.outcome()
     }
 
     /// Sends a batch. Gives the ids of the messages that have to come again. Asserts that each is in the batch.
@@ -86,20 +75,12 @@ impl World {
             failure["itemIdentifier"].as_str().expect("an id").to_owned()
         };
         let failed: Vec<_> = answer["batchItemFailures"].as_array().expect("a list").iter().map(id).collect();
-        let sent = ids_of(batch);
+        let records = batch["Records"].as_array().expect("records").iter();
+        let sent: BTreeSet<_> = records.filter_map(|record| Some(record["messageId"].as_str()?.to_owned())).collect();
         let distinct: BTreeSet<_> = failed.iter().cloned().collect();
         assert!(distinct.is_subset(&sent), "{failed:?} of {sent:?}");
         assert_eq!(distinct.len(), failed.len(), "each is reported once: {failed:?}");
         failed
-    }
-
-    /// The answer to Lambda for a batch.
-    pub async fn invoke(&self, time: Duration, batch: &Value) -> Result<Value, Source> {
-        let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
-        let event = LambdaEvent::new(payload, context(time));
-        let answer = Box::pin(respond_batch(&self.app.deletes, &functions::delete_mapping::handle, event)).await?;
-        self.assert_permissions();
-        Ok(serde_json::to_value(answer).expect("JSON"))
     }
 
     /// Hands messages to the function itself. Gives for each its outcome, or its problem by code and field.
@@ -119,6 +100,20 @@ impl World {
         outcomes.into_iter().map(|outcome| outcome.map(|done| done.outcome).map_err(told)).collect()
     }
 
+    /// The same, where each write about an address that begins so fares like this.
+    pub fn in_trouble(&self, trouble: Trouble, address: &'static str) -> Self {
+        let begins_so = format!("\"{address}");
+        self.reached_by(&client_whose(&self.engine, move |engine, _, operation, body| {
+            if operation != "PutItem" || !String::from_utf8_lossy(body).contains(&begins_so) {
+                return engine.answer(operation, body);
+            }
+            if trouble == Trouble::AnswerLost {
+                engine.answer(operation, body);
+            }
+            if trouble == Trouble::Throttled { error(400, "ThrottlingException") } else { lost() }
+        }))
+    }
+
     /// A row as it is stored; `Null` where there is none.
     pub fn row(&self, ip: &str) -> Value {
         self.engine.row(MAPPINGS, KEY, ip)
@@ -128,12 +123,6 @@ impl World {
     pub fn plant(&self, item: &Value) {
         self.engine.raw("PutItem", &json!({"TableName": MAPPINGS, "Item": item}));
     }
-}
-
-/// The ids of the messages of a batch.
-fn ids_of(batch: &Value) -> BTreeSet<String> {
-    let records = batch["Records"].as_array().expect("records").iter();
-    records.filter_map(|record| Some(record["messageId"].as_str()?.to_owned())).collect()
 }
 
 impl Answer {
@@ -161,27 +150,4 @@ pub enum Trouble {
     Lost,
     /// It is applied, and answered 500.
     AnswerLost,
-}
-
-/// A client with lost or throttled writes, chosen by their number and their address.
-pub fn client_in_trouble(
-    engine: &Engine,
-    trouble: impl Fn(usize, &str) -> Option<Trouble> + Send + Sync + 'static,
-) -> Client {
-    client_whose(engine, move |engine, writes, operation, body| {
-        if operation != "PutItem" {
-            return engine.answer(operation, body);
-        }
-        let request: Value = serde_json::from_slice(body).expect("requests are JSON");
-        let ip = request["Item"][KEY]["S"].as_str().expect("an address");
-        match trouble(writes, ip) {
-            None => engine.answer(operation, body),
-            Some(Trouble::Throttled) => error(400, "ThrottlingException"),
-            Some(Trouble::Lost) => lost(),
-            Some(Trouble::AnswerLost) => {
-                engine.answer(operation, body);
-                lost()
-            }
-        }
-    })
 }

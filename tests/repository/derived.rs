@@ -41,6 +41,13 @@ pub fn compare(file: &str, part: &str, derived: &str, found: &mut Complaints) {
     drop(guard);
 }
 
+/// Compares one part, or writes it.
+fn hold(file: &str, part: &str, derived: &str) {
+    let mut found = Complaints::default();
+    compare(file, part, derived, &mut found);
+    found.report();
+}
+
 /// The functions with routes, each with its routes by their paths, in the order of the code.
 fn paths() -> Vec<(&'static str, Vec<(&'static Function, &'static str)>)> {
     let mut paths = Vec::<(_, Vec<_>)>::new();
@@ -70,17 +77,13 @@ fn cargo_lambda_watch_has_every_route() {
         };
         let _ = writeln!(router, r#""{path}" = {list}"#);
     }
-    let mut found = Complaints::default();
-    compare("Cargo.toml", "router", &router, &mut found);
-    found.report();
+    hold("Cargo.toml", "router", &router);
 }
 
 #[test]
 fn cargo_builds_every_binary_and_tests_none() {
     let bins = functions::ALL.iter().map(|function| format!("[[bin]]\nname = \"{}\"\ntest = false\n\n", function.name));
-    let mut found = Complaints::default();
-    compare("functions/Cargo.toml", "binaries", &bins.collect::<String>(), &mut found);
-    found.report();
+    hold("functions/Cargo.toml", "binaries", &bins.collect::<String>());
 }
 
 #[test]
@@ -111,9 +114,7 @@ fn the_readme_lists_every_route_and_every_queue() {
         }
     }
     rows.push('\n');
-    let mut found = Complaints::default();
-    compare("README.md", "routes", &rows, &mut found);
-    found.report();
+    hold("README.md", "routes", &rows);
 }
 
 #[test]
@@ -128,9 +129,7 @@ fn the_page_about_http_says_which_routes_honour_a_key() {
         let _ = writeln!(rows, "| {} | {} |", cell(&honoured), cell(&refused));
     }
     rows.push('\n');
-    let mut found = Complaints::default();
-    compare("docs/http-api.md", "keys", &rows, &mut found);
-    found.report();
+    hold("docs/http-api.md", "keys", &rows);
 }
 
 #[test]
@@ -151,7 +150,5 @@ fn the_page_about_operations_has_every_variable() {
         let _ = writeln!(rows, "| `{name}` | {} | {means}{default} |", readers.join(", "));
     }
     rows.push('\n');
-    let mut found = Complaints::default();
-    compare("docs/operations.md", "variables", &rows, &mut found);
-    found.report();
+    hold("docs/operations.md", "variables", &rows);
 }

@@ -82,16 +82,6 @@ pub fn folder_of(function: &str) -> String {
     format!("functions/src/{}", function.replace('-', "_"))
 }
 
-pub fn routes_in_template(template: &Template, name: &str) -> BTreeSet<String> {
-    let functions = template.functions.iter().filter(|function| function.name == name);
-    functions.flat_map(|function| &function.routes).map(|route| format!("{} {}", route.method, route.path)).collect()
-}
-
-/// Whether the function is given the messages of a queue.
-pub fn has_queue(template: &Template, name: &str) -> bool {
-    template.functions.iter().any(|function| function.name == name && !function.queues.is_empty())
-}
-
 /// Every file of `events/`.
 pub fn events() -> BTreeMap<String, Value> {
     let parse = |path: PathBuf| {

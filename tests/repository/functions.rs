@@ -2,11 +2,11 @@
 //! gap.
 
 use super::files::{
-    Complaints, binaries, events, files, folder_of, has_queue, is_variable, read, relative, root, routes_in_template,
-    sources, strings, template,
+    Complaints, binaries, events, files, folder_of, is_variable, read, relative, root, sources, strings, template,
 };
 use crate::harness::engine::Engine;
 use crate::harness::functions::{all_routes, environment_of};
+use dev::template::TIMEOUT_VARIABLE;
 use fencepost::Store;
 use functions::function::{Environment, Event};
 use std::cell::RefCell;
@@ -38,10 +38,13 @@ fn every_route_of_a_function_is_in_the_template_and_has_an_event() {
     let mut missing = Complaints::default();
     for function in functions::ALL {
         let (name, folder) = (function.name, folder_of(function.name));
-        let declared = routes_in_template(&template, name);
+        let known = template.functions.iter().find(|known| known.name == name);
+        let declared = known.into_iter().flat_map(|known| &known.routes);
+        let declared: BTreeSet<_> = declared.map(|route| format!("{} {}", route.method, route.path)).collect();
+        let has_queue = known.is_some_and(|known| !known.queues.is_empty());
+        let has_schedule = known.is_some_and(|known| !known.schedules.is_empty());
         let routes: BTreeSet<_> = function.routes().iter().map(|route| route.at.to_owned()).collect();
-        let has_schedule = template.functions.iter().any(|known| known.name == name && !known.schedules.is_empty());
-        missing.unless(routes.is_empty() == (has_queue(&template, name) || has_schedule), || {
+        missing.unless(routes.is_empty() == (has_queue || has_schedule), || {
             format!("template.yaml: {name} needs events of type HttpApi for its routes, or one of type SQS or Schedule")
         });
         missing
@@ -57,7 +60,7 @@ fn every_route_of_a_function_is_in_the_template_and_has_an_event() {
             });
         }
         let batch = format!("events/{name}-batch.json");
-        missing.unless(!has_queue(&template, name) || events.contains_key(&batch), || {
+        missing.unless(!has_queue || events.contains_key(&batch), || {
             format!("{batch} is missing: `cargo dev` prints how to send it")
         });
     }
@@ -70,7 +73,7 @@ fn every_route_of_a_function_is_in_the_template_and_has_an_event() {
 }
 
 #[test]
-fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() {
+fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them_and_tells_its_timeout() {
     let mut missing = Complaints::default();
     // The crate reads these on behalf of every function.
     let crates: String = sources("shared/src/lambda").iter().map(|source| source.code.clone()).collect();
@@ -99,6 +102,10 @@ fn a_function_reads_the_variables_that_it_declares_and_the_template_sets_them() 
             .difference(&declared, &read, |variable| format!("{folder}: it declares {variable} and does not read it"));
         let template = template();
         let of_template = template.functions.iter().find(|known| known.name == function.name);
+        let told = of_template.and_then(|known| known.environment.get(TIMEOUT_VARIABLE));
+        missing.unless(told == of_template.map(|known| known.timeout_seconds.to_string()).as_ref(), || {
+            format!("template.yaml: set {TIMEOUT_VARIABLE} of {} to its Timeout", function.name)
+        });
         let set: BTreeSet<_> = of_template.into_iter().flat_map(|known| known.environment.keys().cloned()).collect();
         missing.difference(&declared, &set, |variable| {
             format!("template.yaml: {} declares {variable}, which its Environment does not set", function.name)

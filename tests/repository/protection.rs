@@ -3,11 +3,11 @@
 
 use super::files::{Complaints, read, template};
 use crate::crashes::on_paused_time;
-use crate::devices::world;
 use crate::devices::world::TABLES;
 use crate::harness::emf::Metrics;
 use crate::harness::events::Event;
 use crate::harness::functions::PRODUCTS;
+use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::{Fault, Server};
 use crate::harness::states::leave_hold;
 use crate::harness::world::context;
@@ -322,7 +322,7 @@ const OPERATIONS: &str = "docs/operations.md";
 /// A log line of a real function that met a hot key, with its metrics.
 async fn recorded_line() -> Value {
     let server = Server::start(TABLES).await;
-    let process = world::start(&server, &[("METRICS_NAMESPACE", NAMESPACE)]).await;
+    let process = FunctionProcess::start(&server, "device-state", &[("METRICS_NAMESPACE", NAMESPACE)]).await;
     server.fail_writes(&[Fault::Throttled]);
     assert_eq!(process.answer(&Event::create()).await.status, 201);
     process.end().await.pop().expect("one line")
@@ -342,7 +342,8 @@ fn line_about_holds() -> Value {
             context.env_config = Arc::new(Config { function_name: "settle-holds".to_owned(), ..Config::default() });
             let event = LambdaEvent::new(RawValue::NULL.to_owned(), context);
             let settle = &functions::settle_holds::settle;
-            run_scheduled(&shop.app.holds, settle, event, &reporter).await.expect("nothing is in its way");
+            let told = run_scheduled(&shop.app.holds, settle, event, &reporter).await.expect("nothing is in its way");
+            assert_eq!(told, "2 products settled, 0 left");
             lines.lock().expect("no panic").pop().expect("one line")
         })
     };

@@ -1,27 +1,10 @@
 //! The rules of the repository. Each failure names the omission and its place.
 
-use super::files::{
-    Complaints, Source, all_rust, files, production, read, relative, root, sources, strings, template, words,
-};
-use dev::template::{Function, TIMEOUT_VARIABLE};
+use super::files::{Complaints, Source, all_rust, files, production, read, relative, root, sources, strings, words};
 use std::fs;
 
 /// The only folder with the text of condition expressions.
 const CONDITIONS: &str = "shared/fencepost-core/src/condition/";
-
-#[test]
-fn the_timeout_that_a_function_is_told_is_its_timeout() {
-    let mut found = Complaints::default();
-    for Function { logical_id, environment, timeout_seconds, .. } in template().functions {
-        let told = environment.get(TIMEOUT_VARIABLE);
-        found.unless(told == Some(&timeout_seconds.to_string()), || {
-            format!(
-                "template.yaml: {logical_id} has a Timeout of {timeout_seconds} s, set {TIMEOUT_VARIABLE} to that too"
-            )
-        });
-    }
-    found.report();
-}
 
 #[test]
 fn text_of_condition_expressions_is_only_in_one_file() {

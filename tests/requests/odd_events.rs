@@ -10,14 +10,9 @@ use crate::harness::functions::{Devices, Functions, Mappings, Shop};
 use crate::harness::world::World;
 use functions::operation::IdempotencyKey;
 use serde_json::{Map, Value, json};
-use std::time::{Duration, SystemTime};
 
 /// In base64.
 const LAMP: &str = "eyJzdGF0ZSI6eyJuYW1lIjoiTMOkbXBjaGVuIn19";
-
-fn on_devices() -> Vec<(&'static str, Event)> {
-    [of_bodies(), of_paths(), of_conditions_and_keys()].concat()
-}
 
 fn of_bodies() -> Vec<(&'static str, Event)> {
     let of_38_digits = format!(r#"{{"state":{{"n":{}}}}}"#, "7".repeat(38));
@@ -153,10 +148,9 @@ fn on_mappings() -> Vec<(&'static str, Event)> {
 
 /// The answers of the functions to these events, one after the other.
 async fn answers<F: Functions>(events: Vec<(&'static str, Event)>) -> Map<String, Value> {
-    let engine = with_indexed_tables(F::tables());
-    let now = || SystemTime::UNIX_EPOCH + Duration::from_millis(TEN_O_CLOCK);
-    let store = store(&engine.client(), now, || 7);
-    let world = World::<F>::under(&engine, Clock::standing(TEN_O_CLOCK), &store);
+    let (engine, clock) = (with_indexed_tables(F::tables()), Clock::standing(TEN_O_CLOCK));
+    let store = store(&engine.client(), clock.looks(), || 7);
+    let world = World::<F>::under(&engine, clock, &store);
     let mut told = Map::new();
     for (name, event) in events {
         let answer = world.send(&event).await;
@@ -171,7 +165,8 @@ async fn answers<F: Functions>(events: Vec<(&'static str, Event)>) -> Map<String
 
 #[tokio::test(start_paused = true)]
 async fn events_of_every_kind_are_answered_as_before_byte_for_byte() {
-    let mut told = Box::pin(answers::<Devices>(on_devices())).await;
+    let on_devices = [of_bodies(), of_paths(), of_conditions_and_keys()].concat();
+    let mut told = Box::pin(answers::<Devices>(on_devices)).await;
     told.append(&mut Box::pin(answers::<Shop>(on_the_shop())).await);
     told.append(&mut Box::pin(answers::<Mappings>(on_mappings())).await);
     let expected: Map<String, Value> = serde_json::from_str(include_str!("odd_events.json")).expect("JSON");

@@ -1,20 +1,13 @@
 //! Tags, late writes and idempotency keys of devices, after a restore.
 
-use crate::harness::engine::{Engine, number};
+use crate::harness::engine::number;
 use crate::harness::events::Event;
-use crate::harness::functions::{DEVICES, Devices, RECORDS};
+use crate::harness::functions::{DEVICES, Devices, Functions};
 use crate::harness::restore::{Moment, SentWrites, restamp};
 use crate::harness::world::World;
 use serde_json::{Value, json};
 
 type Lamps = World<Devices>;
-
-/// `lamp-1` with brightness 50, at version 1.
-async fn lamp() -> Lamps {
-    let world = Lamps::new();
-    world.send(&Event::create()).await.shows(201, 1);
-    world
-}
 
 fn brightness(value: u64) -> Event {
     Event::patch_state().json(&json!({"brightness": value}))
@@ -24,21 +17,14 @@ fn brighter() -> Event {
     Event::adjust().text(r#"{"attribute":"brightness","by":1}"#)
 }
 
-fn row(engine: &Engine) -> Value {
-    engine.row(DEVICES, "deviceId", "lamp-1")
-}
-
 /// A client sees version 2. Everything goes back to version 1. Another client makes a second version 2. Then the first
 /// client deletes the version that it saw.
 async fn deletes_a_state_that_it_never_saw(runbook: bool) -> bool {
-    let world = lamp().await;
+    let (world, _) = Lamps::with_lamp().await;
     let moment = Moment::of(&world.engine);
     let seen = world.send(&brightness(70)).await;
     seen.shows(200, 2);
-    moment.restore_all(&world.engine);
-    if runbook {
-        moment.follow_runbook(&world.engine).await;
-    }
+    moment.restored(&world.engine, runbook).await;
     let world = Lamps::on(&world.engine);
     world.send(&brightness(10)).await.shows(200, 2);
     let answer = world.send(&Event::delete().header("if-match", seen.etag())).await;
@@ -58,18 +44,15 @@ async fn an_old_tag_matches_another_state_after_a_restore_and_412_with_the_runbo
 
 /// A change of the restored state was applied earlier. After the restore, a copy of it arrives.
 async fn late_copy_is_applied(event: &Event, runbook: bool) -> bool {
-    let world = lamp().await;
+    let (world, _) = Lamps::with_lamp().await;
     let moment = Moment::of(&world.engine);
     let sent = SentWrites::default();
     let answer = world.reached_by(&sent.client(&world.engine)).send(event).await;
     assert!(answer.status < 300, "{answer:?}");
-    moment.restore_all(&world.engine);
-    if runbook {
-        moment.follow_runbook(&world.engine).await;
-    }
-    let before = row(&world.engine);
+    moment.restored(&world.engine, runbook).await;
+    let before = world.row();
     let applied = sent.deliver_last(&world.engine);
-    assert_eq!(row(&world.engine) != before, applied);
+    assert_eq!(world.row() != before, applied);
     applied
 }
 
@@ -91,24 +74,23 @@ async fn a_late_copy_of_a_create_finds_the_key_free_in_a_table_of_the_same_name_
     let sent = SentWrites::default();
     world.reached_by(&sent.client(&world.engine)).send(&Event::create()).await.shows(201, 1);
 
-    let elsewhere = moment.elsewhere(&[(DEVICES, "deviceId"), (RECORDS, "recordId")]);
+    let elsewhere = moment.elsewhere(Devices::TABLES);
     moment.follow_runbook(&elsewhere).await;
     assert!(!sent.deliver_last(&world.engine), "the old table has it already");
-    assert_eq!(row(&elsewhere), Value::Null);
+    assert_eq!(Lamps::on(&elsewhere).row(), Value::Null);
 
-    moment.restore_all(&world.engine);
-    moment.follow_runbook(&world.engine).await;
+    moment.restored(&world.engine, true).await;
     assert!(sent.deliver_last(&world.engine), "rows that are put back under the old name need the 15 minutes");
 }
 
 #[tokio::test]
 async fn a_key_from_before_the_moment_is_answered_again_with_its_old_tag_and_a_later_key_applies_again() {
-    let world = lamp().await;
+    let (world, _) = Lamps::with_lamp().await;
     let first = world.send(&brighter().key("before")).await;
     first.shows(200, 2);
     let moment = Moment::of(&world.engine);
     world.send(&brighter().key("after")).await.shows(200, 3);
-    let restored = moment.elsewhere(&[(DEVICES, "deviceId"), (RECORDS, "recordId")]);
+    let restored = moment.elsewhere(Devices::TABLES);
     moment.follow_runbook(&restored).await;
     let world = world.moved_to(&restored);
 
@@ -123,12 +105,12 @@ async fn a_key_from_before_the_moment_is_answered_again_with_its_old_tag_and_a_l
 
 #[tokio::test]
 async fn a_key_lies_where_its_record_is_not_restored_to_the_same_second_as_its_item() {
-    let world = lamp().await;
+    let (world, _) = Lamps::with_lamp().await;
     let moment = Moment::of(&world.engine);
     world.send(&brighter().key("after")).await.shows(200, 2);
     moment.restore(&world.engine, &[DEVICES]);
     restamp(&world.engine, DEVICES).await;
     let world = Lamps::on(&world.engine);
     assert!(world.send(&brighter().key("after")).await.is_replay(), "it says that it was applied");
-    assert_eq!(number(&row(&world.engine), "_version"), 1, "and it is not");
+    assert_eq!(number(&world.row(), "_version"), 1, "and it is not");
 }

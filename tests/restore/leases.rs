@@ -1,7 +1,7 @@
 //! Leases and their protected items after a restore: tokens rise if the table starts empty.
 
 use crate::harness::engine::Engine;
-use crate::harness::events::{Event, acquire, ensure_under, release, renew};
+use crate::harness::events::{Event, ensure_under, release, renew};
 use crate::harness::functions::{CHILDREN, LEASES, Leasing};
 use crate::harness::restore::{Moment, SentWrites};
 use crate::harness::world::World;
@@ -16,14 +16,10 @@ type Leads = World<Leasing>;
 const MINUTE: u64 = 60_000;
 
 impl Leads {
-    async fn wait(&self, millis: u64) {
-        tokio::time::advance(Duration::from_millis(millis)).await;
-    }
-
     /// The token of a new holder for a second, after the holder before has gone.
     async fn leader(&self, holder: &str) -> u64 {
-        self.wait(5_000).await;
-        self.send(&acquire("k", holder, 1)).await.shown(201)["token"].as_u64().expect("a token")
+        self.pass(5_000).await;
+        self.acquired("k", holder, 1).await
     }
 }
 
@@ -38,13 +34,12 @@ async fn a_leader_of_before_makes_a_child(runbook: bool) -> bool {
     let a = world.leader("a").await;
     let moment = Moment::of(&world.engine);
     let (b, c) = (world.leader("b").await, world.leader("c").await);
-    moment.restore_all(&world.engine);
+    moment.restored(&world.engine, runbook).await;
     if runbook {
-        moment.follow_runbook(&world.engine).await;
         world.send(&child(b)).await.says(409, "fenced");
         world.send(&renew("k", b, 1)).await.says(404, "lease_not_found");
         world.send(&release("k", b)).await.says(404, "lease_not_found");
-        world.wait(15 * MINUTE).await;
+        world.pass(15 * MINUTE).await;
     }
     let d = world.leader("d").await;
     assert_eq!((d > a, d > c), (true, runbook), "{a} {b} {c} {d}");
@@ -71,7 +66,7 @@ async fn tokens_rise_although_the_first_new_leader_has_a_clock_that_is_five_minu
     let world = Leads::new();
     let before = world.leader("a").await;
     let engine = Engine::with_tables(&[(LEASES, "leaseKey"), (CHILDREN, "childId")]);
-    world.wait(15 * MINUTE).await;
+    world.pass(15 * MINUTE).await;
     let clock = world.clock.clone();
     let behind = move || SystemTime::UNIX_EPOCH + Duration::from_millis(clock.now() - 5 * MINUTE);
     let leases = crate::harness::engine::store(&engine.client(), behind, || fastrand::u64(..)).leases(LEASES);
@@ -88,10 +83,7 @@ async fn a_late_copy_of_a_fenced_child_is_refused_by_the_empty_leases() {
         let moment = Moment::of(&world.engine);
         let sent = SentWrites::default();
         world.reached_by(&sent.client(&world.engine)).send(&child(a)).await.shown(201);
-        moment.restore_all(&world.engine);
-        if runbook {
-            moment.follow_runbook(&world.engine).await;
-        }
+        moment.restored(&world.engine, runbook).await;
         assert_eq!(sent.deliver_last(&world.engine), !runbook);
     }
 }
@@ -127,8 +119,7 @@ async fn an_item_that_only_remembers_tokens_refuses_old_ones_from_the_first_writ
     report(&table.fenced_by(&c), "c").await.expect("applied");
     let is_fenced = |result| matches!(result, Err(UpdateError::Failed(Failure { kind: FailureKind::Fenced, .. })));
     assert!(is_fenced(report(&table.fenced_by(&b), "b").await));
-    moment.restore_all(&engine);
-    moment.follow_runbook(&engine).await;
+    moment.restored(&engine, true).await;
     report(&table.fenced_by(&b), "b").await.expect("the item knows only a, so end every holder before the restore");
     let d = leader("d").await;
     report(&table.fenced_by(&d), "d").await.expect("applied");

@@ -1,8 +1,8 @@
 //! The requests of orders and adjustments, as the engine counts them.
 
-use super::world::{Shop, TABLES, adjustment, order};
+use super::world::{Shop, adjustment, order};
 use crate::harness::clients::client_whose;
-use crate::harness::engine::{Engine, number};
+use crate::harness::engine::number;
 use crate::harness::functions::{ORDERS, PRODUCTS};
 use crate::harness::states::set_by_another;
 use serde_json::{Value, json};
@@ -24,7 +24,8 @@ async fn an_order_costs_one_read_and_one_write_for_itself_and_for_each_line_and_
         }
         let cold = Shop::on(&engine);
         // The remembered products have the hold of the last order, and not that of the one before.
-        for (key, shop, counts) in [("k-1", &cold, (1, 0)), ("k-2", &shop, (1, 0)), ("k-1", &shop, (0, 2 * count + 1))] {
+        for (key, shop, counts) in [("k-1", &cold, (1, 0)), ("k-2", &shop, (1, 0)), ("k-1", &shop, (0, 2 * count + 1))]
+        {
             assert!(shop.place(key, &lines).await.is_replay());
             assert_eq!(engine.take_counts(), counts, "a replay of {count} lines");
         }
@@ -53,8 +54,7 @@ async fn a_refused_order_costs_two_reads_and_no_write() {
 
 /// A shop with 10 of `a` and of `b`. Another client adds one to `a` before each of so many of these writes.
 async fn rivalled(conflicts: usize, before: &'static str) -> Shop {
-    let engine = Engine::embedded(TABLES);
-    Shop::on(&engine).stock_up(&[("a", 10), ("b", 10)]).await;
+    let engine = Shop::with(&[("a", 10), ("b", 10)]).await.engine;
     let client = client_whose(&engine, move |engine, writes, operation, body| {
         if operation == before && writes < conflicts {
             let stock = number(&engine.row(PRODUCTS, "productId", "a"), "stock") + 1;

@@ -2,6 +2,5 @@
 
 mod budgets;
 mod crowd;
-mod flash_sale;
 mod routes;
 pub mod world;

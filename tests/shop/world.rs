@@ -3,12 +3,10 @@
 use crate::harness::answers::Answer;
 use crate::harness::events::{Event, load};
 pub use crate::harness::events::{cancellation, order, order_id};
-use crate::harness::functions::{self, Functions};
+use crate::harness::functions;
 use crate::harness::world::World;
 use serde_json::{Value, json};
 
-/// The tables of both functions, each with its key.
-pub const TABLES: &[(&str, &str)] = functions::Shop::TABLES;
 pub const MAX_STOCK: i64 = 1_000_000_000_000_000;
 
 /// Both functions and their engine. No two looks at the clock give the same time.
@@ -18,14 +16,10 @@ impl Shop {
     /// Both functions on an engine of their own with these products, which run low at 5.
     pub async fn with(stocks: &[(&str, i64)]) -> Self {
         let shop = Self::new();
-        shop.stock_up(stocks).await;
-        shop
-    }
-
-    pub async fn stock_up(&self, stocks: &[(&str, i64)]) {
         for (id, stock) in stocks {
-            self.send(&product(id, &json!({"stock": stock, "lowStockAt": 5}))).await.shown(201);
+            shop.send(&product(id, &json!({"stock": stock, "lowStockAt": 5}))).await.shown(201);
         }
+        shop
     }
 
     pub async fn place(&self, key: &str, lines: &[(&str, i64)]) -> Answer {

@@ -1,14 +1,13 @@
 //! Today's build reads every row that the recorded build left, and changes it once. A lost answer is judged by the rows of
 //! both.
 
-use super::recorded::{ANOTHER, ANOTHER_NAME, Case, Change, MINE, MY_NAME, WHAT_TO_DO, cases, flat, from, read};
+use super::recorded::{ANOTHER, ANOTHER_NAME, Case, Change, MINE, MY_NAME, WHAT_TO_DO, cases, flat, read};
 use super::scene::{
-    ENDED, Parcel, Rows, Scene, Seats, Task, acquired, brighter, child, event, order, registered, replace, stocked,
-    token_of,
+    ENDED, Parcel, Rows, Scene, Seats, Task, brighter, child, event, from, order, replace, stocked, token_of,
 };
 use crate::harness::clients::{client_whose, lost};
-use crate::harness::engine::is_read;
-use crate::harness::events::load;
+use crate::harness::engine::{is_read, number};
+use crate::harness::events::{acquire, load, look_up, registration, renew, shown_child, shown_lease};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Failure, FailureKind, UpdateError};
 use serde_json::{Value, json};
@@ -50,9 +49,7 @@ impl Morning {
     /// The row now, which has seen exactly one more write, and the writes that it remembers beside those of before.
     fn changed(&mut self, table: &str, id: &str) -> (Value, Vec<Value>) {
         let (then, now) = (self.row(table, id), self.scene.rows()[table][id].clone());
-        let version =
-            |row: &Value| row["_version"]["N"].as_str().and_then(|text| text.parse::<u64>().ok()).expect("a version");
-        assert_eq!(version(&now), version(&then) + 1, "{table} {id}: {now}");
+        assert_eq!(number(&now, "_version"), number(&then, "_version") + 1, "{table} {id}: {now}");
         assert_eq!(now["_incarnation"], then["_incarnation"], "{table} {id}");
         let mut writes = now["_writes"]["M"].as_object().expect("a map").clone();
         for (write, trace) in then["_writes"]["M"].as_object().expect("a map") {
@@ -165,17 +162,17 @@ async fn shop(morning: &mut Morning) {
 async fn mappings(morning: &mut Morning) {
     let (early, late, later) = ("2026-03-07T09:00:00.000Z", "2026-03-07T09:30:00.123Z", "2026-03-07T09:30:00.124Z");
     for (ip, instance) in [("192.0.2.1", "i-a"), ("192.0.2.2", "i-b")] {
-        let shown = morning.scene.done(&event("host-mapping-get", ip, &Value::Null), 200).await.json();
+        let shown = morning.scene.done(&look_up(ip), 200).await.json();
         assert_eq!(shown["instanceId"], instance, "{ip}");
     }
     for ip in ["192.0.2.2", "192.0.2.3", "2001:db8::4"] {
-        morning.scene.done(&registered(ip, "i-a", early), 409).await.says(409, "superseded");
+        morning.scene.done(&registration(ip, "i-a", early), 409).await.says(409, "superseded");
         morning.is_as_it_was("HostToCellMapping", ip);
     }
-    morning.scene.done(&registered("2001:db8::4", "i-x", late), 409).await.says(409, "superseded");
+    morning.scene.done(&registration("2001:db8::4", "i-x", late), 409).await.says(409, "superseded");
     for ip in ["192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::4"] {
         let before = morning.row("HostToCellMapping", ip);
-        let answer = morning.scene.send(&registered(ip, "i-c", later)).await;
+        let answer = morning.scene.send(&registration(ip, "i-c", later)).await;
         assert!([200, 201].contains(&answer.status), "{ip}: {answer:?}");
         assert_ne!(morning.scene.rows()["HostToCellMapping"][ip], before, "{ip}");
     }
@@ -185,8 +182,7 @@ async fn leases(morning: &mut Morning) {
     let parents = [("alone", None), ("fenced", Some("held"))];
     for (parent, lease) in parents {
         let uid = format!("uid-of-{parent}");
-        let shown = event("ensure-child-get", parent, &Value::Null).asking([("parentUid", uid.as_str())]);
-        assert_eq!(morning.scene.done(&shown, 200).await.json()["spec"]["size"], 1.5);
+        assert_eq!(morning.scene.done(&shown_child(parent, &uid), 200).await.json()["spec"]["size"], 1.5);
         let lease = lease.map(|key| (key, token_of(&morning.rows, key)));
         morning.scene.done(&child(parent, lease), 200).await;
     }
@@ -206,25 +202,25 @@ async fn leases(morning: &mut Morning) {
         assert_eq!(morning.changed_once("Tasks", id)["_fence"]["N"], token.to_string());
     }
 
-    let keyed = morning.scene.done(&acquired("keyed", "worker-1").key("k-4"), 201).await;
+    let keyed = morning.scene.done(&acquire("keyed", "worker-1", 60).key("k-4"), 201).await;
     assert_eq!(keyed.json()["token"], token_of(&morning.rows, "keyed"));
     morning.row("Leases", "keyed");
 
-    let shown = morning.scene.done(&event("lease-get", "renewed", &Value::Null), 200).await.json();
+    let shown = morning.scene.done(&shown_lease("renewed"), 200).await.json();
     assert_eq!((&shown["holder"], &shown["remainingMs"]), (&json!("worker-1"), &json!(89_000)));
     for ended in ["held", "released"] {
-        morning.scene.done(&event("lease-get", ended, &Value::Null), 404).await;
+        morning.scene.done(&shown_lease(ended), 404).await;
     }
     for key in ["held", "renewed"] {
         let token = token_of(&morning.rows, key);
         morning.row("Leases", key);
-        morning.scene.done(&event("lease-renew", key, &json!({"token": token - 1, "ttlSeconds": 60})), 409).await;
-        morning.scene.done(&event("lease-renew", key, &json!({"token": token, "ttlSeconds": 60})), 200).await;
-        morning.scene.done(&acquired(key, "worker-2"), 409).await.says(409, "lease_held");
+        morning.scene.done(&renew(key, token - 1, 60), 409).await;
+        morning.scene.done(&renew(key, token, 60), 200).await;
+        morning.scene.done(&acquire(key, "worker-2", 60), 409).await.says(409, "lease_held");
     }
-    let before = morning.row("Leases", "released")["token"]["N"].as_str().and_then(|text| text.parse::<u64>().ok());
-    morning.scene.done(&acquired("released", "worker-2"), 201).await;
-    assert!(Some(token_of(&morning.scene.rows(), "released")) > before, "tokens rise");
+    morning.row("Leases", "released");
+    morning.scene.done(&acquire("released", "worker-2", 60), 201).await;
+    assert!(token_of(&morning.scene.rows(), "released") > token_of(&morning.rows, "released"), "tokens rise");
 }
 
 async fn parcels(morning: &mut Morning) {
@@ -310,9 +306,7 @@ async fn a_change_whose_answer_is_lost_is_told_lost_if_the_row_of_yesterday_s_bu
         let (table, id, yesterday) = flat(after).find(|(.., row)| remembers(row, MY_NAME)).expect("a changed row");
         let row = &scene.rows()[table][id];
         assert!(remembers(row, MY_NAME) && remembers(row, ANOTHER_NAME), "{name}: both changes are there: {row}");
-        let versions =
-            [yesterday, row].map(|row| row["_version"]["N"].as_str().and_then(|text| text.parse::<u64>().ok()));
-        assert_eq!(versions[0].map(|version| version + 1), versions[1], "{name}: applied once");
+        assert_eq!(number(row, "_version"), number(yesterday, "_version") + 1, "{name}: applied once");
     }
 }
 

@@ -1,13 +1,12 @@
 //! The rows that a build with stored format 3 left, as `rows.json` has them, and the changes among them: each with a write id
 //! that is known, and with the rows before it and after it.
 
-use super::scene::{Rows, Scene, acquired, brighter, event, order, play, stocked};
-use crate::harness::events::Event;
+use super::scene::{Rows, Scene, brighter, event, from, order, play, stocked};
+use crate::harness::events::{Event, acquire};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
 /// The number of the stored format that this build writes.
 const FORMAT: u32 = 3;
@@ -99,7 +98,7 @@ pub fn cases() -> Vec<Case> {
         case("a keyed change", vec![lamp(50)], brighter("lamp", 1).key("k-1"), 200, (patch(70).key("k-2"), 200, true)),
         case("an add of stock", vec![mug()], stocked("mug", -3), 200, (stocked("mug", -2), 200, true)),
         case("an order", vec![mug()], order("o-1", &lines(3)), 201, (order("o-1", &lines(4)), 422, false)),
-        case("a lease", vec![], acquired("key", "worker-1"), 201, (acquired("key", "worker-2"), 409, false)),
+        case("a lease", vec![], acquire("key", "worker-1", 60), 201, (acquire("key", "worker-2", 60), 409, false)),
     ]
 }
 
@@ -124,10 +123,4 @@ async fn play_changes() -> BTreeMap<String, Change> {
 pub struct Change {
     pub before: Rows,
     pub after: Rows,
-}
-
-/// Numbers from this one on.
-pub fn from(first: u64) -> impl Fn() -> u64 + Send + Sync + 'static {
-    let drawn = AtomicU64::new(first);
-    move || drawn.fetch_add(1, SeqCst)
 }

@@ -4,14 +4,12 @@ use crate::harness::answers::Answer;
 use crate::harness::clients::{client_whose, lost};
 use crate::harness::clock::{Clock, TEN_O_CLOCK};
 use crate::harness::engine::{self, Engine, embedded_with_indexed_tables, is_read};
-use crate::harness::events::{Event, load};
+use crate::harness::events::{Event, acquire, batch_of, ensure, ensure_under, load, registration, release, renew};
 use crate::harness::functions::{Devices, Functions, Leasing, Mappings, Shop};
-use crate::harness::world::{ALLOWED, World, context};
-use aws_lambda_events::sqs::SqsEvent;
+use crate::harness::restore::rows;
+use crate::harness::world::{ALLOWED, World};
 use aws_sdk_dynamodb::Client;
-use fencepost::lambda::respond_batch;
 use fencepost::{Error, Holds, Reads, Record, Settings, Store, Table};
-use lambda_runtime::LambdaEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -125,13 +123,8 @@ impl Scene {
 
     /// Hands a message to `delete-mapping`, which must not fail.
     pub async fn message(&self, body: &Value) {
-        let mut batch = load("delete-mapping-superseded").0;
-        batch["Records"][0]["body"] = json!(body.to_string());
-        let payload: SqsEvent = serde_json::from_str(&batch.to_string()).expect("a batch");
-        let event = LambdaEvent::new(payload, context(ALLOWED));
-        let answer =
-            Box::pin(respond_batch(&self.mappings.app.deletes, &functions::delete_mapping::handle, event)).await;
-        let answer = serde_json::to_value(answer.expect("an answer")).expect("JSON");
+        let batch = batch_of(&[("m-1", body.to_string())]);
+        let answer = self.mappings.invoke(ALLOWED, &batch).await.expect("an answer");
         assert_eq!(answer["batchItemFailures"], json!([]));
     }
 
@@ -172,8 +165,7 @@ impl Scene {
 
 fn rows_of(engine: &Engine) -> Rows {
     let rows_of = |(table, key): (&str, &str)| {
-        let mut answer = engine.raw("Scan", &json!({"TableName": table, "ConsistentRead": true}));
-        let rows = answer["Items"].as_array_mut().expect("a list").drain(..);
+        let rows = rows(engine, table).into_iter();
         let rows = rows.map(|row| (row[key]["S"].as_str().expect("a key").to_owned(), row));
         (table.to_owned(), rows.collect())
     };
@@ -225,25 +217,17 @@ pub fn order(key: &str, lines: &Value) -> Event {
     event("place-order-place", key, &json!({"userId": "user-1", "lines": lines}))
 }
 
-/// An instance has this address.
-pub fn registered(ip: &str, instance: &str, at: &str) -> Event {
-    let body = json!({"cellId": "cell-1", "instanceId": instance, "creationTimestamp": at});
-    event("host-mapping-register", ip, &body)
-}
-
 /// Wants the child of a parent; under a lease if there is one.
 pub fn child(parent: &str, lease: Option<(&str, u64)>) -> Event {
-    let mut body =
-        json!({"parentUid": format!("uid-of-{parent}"), "spec": {"pages": 12, "size": 1.5, "tags": ["a", null, true]}});
-    if let Some((key, token)) = lease {
-        body["lease"] = json!({"key": key, "token": token});
-    }
-    event("ensure-child-ensure", parent, &body)
+    let uid = format!("uid-of-{parent}");
+    let spec = json!({"pages": 12, "size": 1.5, "tags": ["a", null, true]});
+    lease.map_or_else(|| ensure(parent, &uid, &spec), |lease| ensure_under(parent, &uid, &spec, lease))
 }
 
-/// Acquires a lease for a minute.
-pub fn acquired(key: &str, holder: &str) -> Event {
-    event("lease-acquire", key, &json!({"holder": holder, "ttlSeconds": 60}))
+/// Numbers from this one on.
+pub fn from(first: u64) -> impl Fn() -> u64 + Send + Sync + 'static {
+    let drawn = AtomicU64::new(first);
+    move || drawn.fetch_add(1, SeqCst)
 }
 
 /// More writes than a row of a device or a product remembers.
@@ -262,9 +246,9 @@ pub async fn play() -> Scene {
     let config = json!({"fadeMs": 400, "mode": "night"});
     scene.done(&event("device-state-set-config", "changed", &config), 200).await;
     scene.done(&event("device-state-set-status", "changed", &json!({"status": "offline"})), 200).await;
-    scene.done(&acquired("keyed", "worker-1").key("k-4"), 201).await;
+    scene.done(&acquire("keyed", "worker-1", 60).key("k-4"), 201).await;
     let token = token_of(&scene.rows(), "renewed");
-    scene.done(&event("lease-renew", "renewed", &json!({"token": token, "ttlSeconds": 120})), 200).await;
+    scene.done(&renew("renewed", token, 120), 200).await;
     play_line(&scene).await;
     play_parcels(&scene).await;
     play_seats(&scene).await;
@@ -285,8 +269,7 @@ async fn play_line(scene: &Scene) {
         }
         engine.answer(operation, body)
     });
-    let drawn = AtomicU64::new(815);
-    let this = scene.drawing(&client, move || drawn.fetch_add(1, SeqCst));
+    let this = scene.drawing(&client, from(815));
     this.done(&event("device-state-patch-state", "lined", &json!({"list": [1]})), 200).await;
 }
 
@@ -351,8 +334,7 @@ async fn burn(scene: &Scene, id: &str, seen: &Event, others: &Event, burned: &Ev
         1 => lost(),
         _ => engine.answer(operation, body),
     });
-    let drawn = AtomicU64::new(4711);
-    let this = scene.drawing(&client, move || drawn.fetch_add(1, SeqCst));
+    let this = scene.drawing(&client, from(4711));
     this.done(seen, 200).await;
     scene.done(others, 200).await;
     this.done(burned, 409).await;
@@ -380,17 +362,15 @@ async fn play_shop(scene: &Scene) {
 async fn play_the_rest(scene: &Scene) {
     let (early, late) = ("2026-03-07T09:00:00.000Z", "2026-03-07T09:30:00.123Z");
     for ip in ["192.0.2.1", "192.0.2.2", "192.0.2.3"] {
-        scene.done(&registered(ip, "i-a", early), 201).await;
+        scene.done(&registration(ip, "i-a", early), 201).await;
     }
-    scene.done(&registered("192.0.2.2", "i-b", late), 201).await;
+    scene.done(&registration("192.0.2.2", "i-b", late), 201).await;
     scene.message(&json!({"hostIp": "192.0.2.3", "creationTimestamp": early, "instanceId": "i-a"})).await;
     scene.message(&json!({"hostIp": "2001:db8::4", "creationTimestamp": late})).await;
     for key in ["held", "released", "renewed"] {
-        scene.done(&acquired(key, "worker-1"), 201).await;
+        scene.done(&acquire(key, "worker-1", 60), 201).await;
     }
-    let token = token_of(&scene.rows(), "released").to_string();
-    let release = event("lease-release", "released", &Value::Null).asking([("token", token.as_str())]);
-    scene.done(&release, 204).await;
+    scene.done(&release("released", token_of(&scene.rows(), "released")), 204).await;
     scene.done(&child("alone", None), 201).await;
     for id in ["guarded", "done"] {
         let tasks = scene.tasks(token_of(&scene.rows(), "held"));

@@ -89,24 +89,6 @@ async fn today_s_build_writes_rows_that_yesterday_s_build_can_read() {
     assert!(found.is_empty(), "{}\n{WHAT_TO_DO}.\n", found.join("\n"));
 }
 
-#[tokio::test(start_paused = true)]
-async fn the_rows_are_of_every_kind() {
-    let rows = read().rows;
-    for table in super::scene::tables().keys() {
-        assert!(rows[*table].len() >= 2, "{table} has too few rows");
-    }
-    let has = |what: &dyn Fn(&Value) -> bool| flat(&rows).filter(|(.., row)| what(row)).count();
-    assert_eq!(
-        has(&|row| row.get("_purgeAt").is_some() && row.get("_version").is_some()),
-        2,
-        "tombstones of a device and of a parcel"
-    );
-    assert_eq!(has(&|row| row.get("_purgeAt").is_some() && row.get("_version").is_none()), 2, "tombstones of mappings");
-    assert_eq!(has(&|row| row["_writes"].to_string().contains(r#""N":"-"#)), 2, "rows with a burned add");
-    assert_eq!(has(&|row| row.get("_fence").is_some()), 2, "rows that were written under a lease");
-    assert_eq!(has(&|row| row.get("token").is_some() && row.get("holder").is_none()), 1, "a released lease");
-}
-
 /// A build that writes another attribute has another stored format. Its rows are recorded with the new number.
 #[tokio::test(start_paused = true)]
 async fn the_recorded_rows_have_every_attribute_that_a_build_writes() {

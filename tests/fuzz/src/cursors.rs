@@ -39,7 +39,7 @@ pub fn play(input: &[u8]) {
 fn listing(input: &mut Input) -> Listing {
     Listing {
         table: input.text(),
-        index: input.flag().then(|| input.text()),
+        index: index(input),
         is_descending: input.flag(),
         partition: part(input),
         between: input.flag().then(|| (part(input), part(input))),
@@ -52,7 +52,7 @@ fn other(input: &mut Input, listing: &Listing) -> Listing {
     let mut other = listing.clone();
     match input.below(6) {
         0 => other.table = input.text(),
-        1 => other.index = input.flag().then(|| input.text()),
+        1 => other.index = index(input),
         2 => other.is_descending = !listing.is_descending,
         3 => other.partition = part(input),
         4 => other.between = input.flag().then(|| (part(input), part(input))),
@@ -60,12 +60,12 @@ fn other(input: &mut Input, listing: &Listing) -> Listing {
             other.names.pop();
         }
     }
-    // No index has an empty name: a listing under one equals a listing without an index.
-    if other.index.as_deref() == Some("") {
-        other.index = None;
-    }
-    let unnamed = listing.index.as_deref() == Some("") && other.index.is_none();
-    if unnamed { Listing { index: Some(String::new()), ..other } } else { other }
+    other
+}
+
+/// No index has an empty name.
+fn index(input: &mut Input) -> Option<String> {
+    input.flag().then(|| format!("by{}", input.text()))
 }
 
 fn damaged(input: &mut Input, cursor: &str) -> String {

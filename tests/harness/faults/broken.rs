@@ -126,7 +126,7 @@ pub fn without_ids(transaction: &mut Value) {
 }
 
 /// Drops the placeholders that neither expression names.
-fn drop_unused(write: &mut Value) {
+pub fn drop_unused(write: &mut Value) {
     let text = |member: &str| write[member].as_str().unwrap_or_default().to_owned();
     let named = format!("{} {}", text("UpdateExpression"), text("ConditionExpression"));
     for member in ["ExpressionAttributeNames", "ExpressionAttributeValues"] {

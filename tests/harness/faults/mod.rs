@@ -15,7 +15,7 @@ use std::time::SystemTime;
 
 mod broken;
 
-pub use broken::Broken;
+pub use broken::{Broken, drop_unused};
 pub use fencepost_test::{Applied, Freezing, Network, Rates, Touched, Wire};
 
 /// A store over this client, under this clock, with the random numbers of the network.
