@@ -2,5 +2,6 @@
 
 mod budgets;
 mod crowd;
+mod flash_sale;
 mod routes;
 pub mod world;
