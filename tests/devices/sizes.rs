@@ -58,9 +58,10 @@ async fn an_item_over_400_kb_is_refused_and_leaves_the_device_as_it_is() {
     world.send(&Event::create().text(&state("a", 395))).await.shows(201, 1);
     let more = json!({"b": text(10)}).to_string();
     world.refused(&Event::patch_state().text(&more), 413, "too_large").await;
+    world.send(&Event::set_status()).await.shows(200, 2);
     world.refused(&Event::set_config().text(&more), 413, "too_large").await;
-    world.send(&Event::patch_state().text(r#"{"a":null}"#)).await.shows(200, 2);
-    world.send(&Event::patch_state().text(&more)).await.shows(200, 3);
+    world.send(&Event::patch_state().text(r#"{"a":null}"#)).await.shows(200, 3);
+    world.send(&Event::patch_state().text(&more)).await.shows(200, 4);
 }
 
 /// A patch is an edit as long as its device keeps the limit.

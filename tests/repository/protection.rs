@@ -342,7 +342,8 @@ fn line_about_holds() -> Value {
             context.env_config = Arc::new(Config { function_name: "settle-holds".to_owned(), ..Config::default() });
             let event = LambdaEvent::new(RawValue::NULL.to_owned(), context);
             let settle = &functions::settle_holds::settle;
-            run_scheduled(&shop.app.holds, settle, event, &reporter).await.expect("nothing is in its way");
+            let told = run_scheduled(&shop.app.holds, settle, event, &reporter).await.expect("nothing is in its way");
+            assert_eq!(told, "2 products settled, 0 left");
             lines.lock().expect("no panic").pop().expect("one line")
         })
     };

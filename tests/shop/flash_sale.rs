@@ -1,7 +1,7 @@
 //! A flash sale: real processes over real sockets, more buyers than items, and functions that are killed in the middle.
 
-use super::world::{TABLES, order, product};
-use crate::harness::functions::{ORDERS, PRODUCTS, RECORDS};
+use super::world::{order, product};
+use crate::harness::functions::{Functions, ORDERS, PRODUCTS, Shop};
 use crate::harness::runtime_api::FunctionProcess;
 use crate::harness::server::Server;
 use serde_json::{Value, json};
@@ -26,15 +26,8 @@ struct Sale {
 }
 
 impl Sale {
-    async fn start(&self, function: &str) -> FunctionProcess {
-        let endpoint = self.server.endpoint();
-        let environment = [
-            ("AWS_ENDPOINT_URL_DYNAMODB", endpoint.as_str()),
-            ("PRODUCTS_TABLE", PRODUCTS),
-            ("ORDERS_TABLE", ORDERS),
-            ("IDEMPOTENCY_RECORDS_TABLE", RECORDS),
-        ];
-        FunctionProcess::start(function, &environment).await
+    async fn start(&self, function: &'static str) -> FunctionProcess {
+        FunctionProcess::start(&self.server, function, &[]).await
     }
 
     /// One instance, which is started again whenever it was killed.
@@ -72,7 +65,8 @@ impl Sale {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_a_thousand_buyers_three_hundred_get_an_item_although_functions_are_killed() {
     let waiting = Mutex::new((0..BUYERS).collect());
-    let sale = Sale { server: Server::start(TABLES).await, waiting, told: Mutex::default(), kills: Mutex::default() };
+    let sale =
+        Sale { server: Server::start(Shop::TABLES).await, waiting, told: Mutex::default(), kills: Mutex::default() };
     let sale = Arc::new(sale);
     let inventory = sale.start("inventory").await;
     inventory.answer(&product("console", &json!({"stock": ITEMS}))).await.shown(201);
