@@ -8,6 +8,9 @@ function el(tag, attributes = {}, ...children) {
   return element;
 }
 
+/** So many lines of what happened are shown without being asked for. */
+const SHORT = 20;
+
 /** One story, of which one recorded play is shown. */
 class Shown {
   constructor(story) {
@@ -55,12 +58,13 @@ class Shown {
     const chart = el('div', { class: 'chart' });
     const price = `${title}: ${number(counters.requests)} requests, ${number(counters.writeUnits)} write units, `
       + `${number(counters.readUnits)} read units, ${time(history.end)}`;
-    const lines = el('pre', { tabindex: 0, role: 'region', 'aria-label': `What happened: ${title}` });
+    const lines = el('pre', { tabindex: 0, role: 'region', 'aria-label': `What happened: ${this.story.title}, ${title}` });
     const happened = el('details', {}, el('summary', {}, `What happened, in ${number(history.lines.length)} lines`), lines);
+    happened.open = history.lines.length <= SHORT;
     happened.addEventListener('toggle', () => { lines.textContent = history.lines.join('\n'); });
     chart.draw = () => chart.replaceChildren(timeline(history, chart.clientWidth, `${price}. The lines below say the same.`));
     drawn.observe(chart);
-    return el('section', { class: 'side', 'data-side': id, 'data-good': good, 'aria-labelledby': `${this.story.name}-${id}` },
+    return el('div', { class: 'side', role: 'group', 'data-side': id, 'data-good': good, 'aria-labelledby': `${this.story.name}-${id}` },
       el('h3', { id: `${this.story.name}-${id}` }, title),
       el('p', { class: 'verdict' }, el('b', {}, good ? 'Right' : 'Wrong'), verdict),
       el('p', { class: 'price' }, price.slice(title.length + 2)), chart, el('p', { class: 'small' }, how), happened);

@@ -54,7 +54,9 @@ fn damaged() -> impl Iterator<Item = Animal> {
 #[tokio::test]
 async fn each_row_of_a_damaged_table_gets_a_sentence_and_nothing_is_written() {
     let engine = accounts();
-    zoo().iter().for_each(|(id, row, ..)| put(&engine, id, row));
+    for (id, row, ..) in zoo() {
+        put(&engine, id, &row);
+    }
     let before = rows(&engine, TABLE);
     engine.take_log();
     let (found, out) = run_with(&engine.client(), &options(TABLE, Task::Explain, false)).await.expect("a run");
@@ -103,7 +105,9 @@ async fn a_run_that_writes_leaves_damaged_rows_alone_and_tells_of_them() {
     for task in [Task::Adopt, Task::Sweep, Task::Restamp] {
         let engine = accounts();
         let damaged: Vec<_> = damaged().collect();
-        damaged.iter().for_each(|(id, row, ..)| put(&engine, id, row));
+        for (id, row, ..) in &damaged {
+            put(&engine, id, row);
+        }
         let before = rows(&engine, TABLE);
         let (found, out) = run_with(&engine.client(), &options(TABLE, task, true)).await.expect("a run");
         assert_eq!((found.damaged, found.written), (damaged.len() as u64, 0), "{task:?}");
@@ -115,7 +119,9 @@ async fn a_run_that_writes_leaves_damaged_rows_alone_and_tells_of_them() {
 #[tokio::test]
 async fn only_rows_with_problems_are_shown_if_the_operator_asks_for_them() {
     let engine = accounts();
-    zoo().iter().for_each(|(id, row, ..)| put(&engine, id, row));
+    for (id, row, ..) in zoo() {
+        put(&engine, id, &row);
+    }
     let mut options = options(TABLE, Task::Explain, false);
     (options.problems_only, options.target.json) = (true, false);
     let (found, out) = run_with(&engine.client(), &options).await.expect("a run");

@@ -171,7 +171,9 @@ impl Reads {
         }
         let repeated: Vec<_> = (0..self.rows.len()).filter(|&row| is_held_for(&self.rows, &self.rows[row])).collect();
         let mut rows = self.rows;
-        repeated.into_iter().for_each(|row| rows[row].is_read_first = true);
+        for row in repeated {
+            rows[row].is_read_first = true;
+        }
         Ok(rows)
     }
 }
