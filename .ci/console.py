@@ -90,7 +90,8 @@ def values(story, name):
 
 def the_keyboard_reaches_what_happened_in_words(browser):
     with browser.page(reduced_motion="reduce") as page:
-        side = page.locator("#one-answer [data-side=naive]")
+        demand("loses the answer" in page.locator("#one-answer pre").first.inner_text(), "a short story is not told at once")
+        side = page.locator("#five-users [data-side=naive]")
         for _ in range(100):
             page.keyboard.press("Tab")
             if side.locator("summary").evaluate("one => one === document.activeElement"):
