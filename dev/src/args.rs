@@ -50,15 +50,18 @@ pub struct Engine {
     /// you see a hot key (in memory only)
     #[arg(long, value_name = "N", conflicts_with = "data", value_parser = value_parser!(u32).range(1..))]
     pub item_write_units: Option<u32>,
+    /// Apply N of 100 writes and answer them with HTTP 500, so that you see what your programs make of it (in memory only)
+    #[arg(long, value_name = "N", conflicts_with = "data", default_value_t = 0, value_parser = value_parser!(u8).range(0..=100))]
+    pub lose_answers: u8,
     /// Use the DynamoDB at URL instead of the embedded one. It is sent placeholders for credentials, over http
     #[arg(long, value_name = "URL", value_parser = address)]
-    #[arg(conflicts_with_all = ["dynamodb-port", "data", "containers", "item_write_units"])]
+    #[arg(conflicts_with_all = ["dynamodb-port", "data", "containers", "item_write_units", "lose_answers"])]
     pub endpoint: Option<String>,
 }
 
 impl Default for Engine {
     fn default() -> Self {
-        Engine { port: 8000, data: None, containers: false, item_write_units: None, endpoint: None }
+        Engine { port: 8000, data: None, containers: false, item_write_units: None, lose_answers: 0, endpoint: None }
     }
 }
 
@@ -86,6 +89,8 @@ mod tests {
             ("--endpoint http://db --item-write-units 1", "--item-write-units"),
             ("--data there --item-write-units 1", "--data"),
             ("--item-write-units 0", "--item-write-units"),
+            ("--data there --lose-answers 1", "--data"),
+            ("--lose-answers 101", "--lose-answers"),
             ("--port 1 --dynamodb-only", "--port"),
             ("--watch --dynamodb-only", "--watch"),
             ("--watch --endpoint http://db", "--endpoint"),

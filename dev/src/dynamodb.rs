@@ -63,7 +63,7 @@ impl DynamoDb {
     }
 
     async fn embedded(engine: &Engine) -> Result<Self, Failure> {
-        let &Engine { port, containers, item_write_units, .. } = engine;
+        let &Engine { port, containers, item_write_units, lose_answers, .. } = engine;
         let listen = async |address: IpAddr| {
             TcpListener::bind((address, port)).await.map_err(|error| {
                 Failure::new(format!(
@@ -78,13 +78,17 @@ impl DynamoDb {
             None => None,
         };
         let listeners = bridge.into_iter().chain([listener]);
-        let (kind, file) = if let Some(units) = item_write_units {
-            let limited = limited::dynamodb(units);
+        let (kind, file) = if item_write_units.is_some() || lose_answers > 0 {
+            let limited = limited::dynamodb(item_write_units, lose_answers);
             for listener in listeners {
                 let limited = limited.clone();
                 tokio::spawn(async move { axum::serve(listener, limited).await });
             }
-            (format!("DynamoDB in memory, which throttles an item beyond {units} write units a second,"), None)
+            let throttles =
+                item_write_units.map(|units| format!("throttles an item beyond {units} write units a second"));
+            let loses = (lose_answers > 0).then(|| format!("loses the answers to {lose_answers} % of the writes"));
+            let does: Vec<_> = throttles.into_iter().chain(loses).collect();
+            (format!("DynamoDB in memory, which {},", does.join(" and ")), None)
         } else {
             let (database, kind, file) = match &engine.data {
                 None => (in_memory()?, "DynamoDB in memory".to_owned(), None),

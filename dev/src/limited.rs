@@ -1,4 +1,4 @@
-//! An embedded DynamoDB with one of DynamoDB's limits.
+//! An embedded DynamoDB with one of DynamoDB's limits, and with answers that get lost.
 
 use aws_smithy_runtime_api::client::{http::HttpConnector as _, orchestrator::HttpRequest};
 use aws_smithy_types::body::SdkBody;
@@ -11,11 +11,14 @@ use axum::{
 };
 use fencepost_test::{Capacity, Dynamo, Wire};
 
-/// An empty one in memory. It throttles an item beyond so many write units a second, as a partition of DynamoDB does
-/// beyond 1,000. Each answer takes some milliseconds.
-pub fn dynamodb(write_units: u32) -> Router {
+/// An empty one in memory. It throttles an item beyond so many write units a second, as a partition of DynamoDB does beyond
+/// 1,000, and applies so many of 100 writes without saying so: their answer is HTTP 500. Each answer takes some milliseconds.
+pub fn dynamodb(write_units: Option<u32>, lost_answers: u8) -> Router {
     let dynamo = Dynamo::new();
-    dynamo.capacity(Capacity::of_items().with_units(3_000.0, write_units.into()));
+    if let Some(units) = write_units {
+        dynamo.capacity(Capacity::of_items().with_units(3_000.0, units.into()));
+    }
+    dynamo.lose_answer().of_writes().with_probability(f64::from(lost_answers) / 100.0);
     let routes =
         Router::new().fallback(async move |parts: Parts, body: Bytes| answer(&dynamo.wire(), parts, body).await);
     routes.layer(DefaultBodyLimit::disable())
@@ -26,6 +29,12 @@ async fn answer(wire: &Wire, parts: Parts, body: Bytes) -> Response {
         return StatusCode::BAD_REQUEST.into_response();
     }
     let request = HttpRequest::try_from(Request::from_parts(parts, SdkBody::from(body)));
-    let answer = wire.call(request.expect("an HTTP request")).await.expect("no request is lost");
-    answer.try_into_http1x().expect("an HTTP response").map(Body::new)
+    match wire.call(request.expect("an HTTP request")).await {
+        Ok(answer) => answer.try_into_http1x().expect("an HTTP response").map(Body::new),
+        Err(_) => {
+            let error =
+                r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"the answer was lost"}"#;
+            (StatusCode::INTERNAL_SERVER_ERROR, [("content-type", "application/x-amz-json-1.0")], error).into_response()
+        }
+    }
 }
