@@ -114,7 +114,7 @@ fn the_readme_lists_every_route_and_every_queue() {
         }
     }
     rows.push('\n');
-    hold("README.md", "routes", &rows);
+    hold("docs/http-api.md", "routes", &rows);
 }
 
 #[test]

@@ -7,13 +7,6 @@
 use crate::stories::{Play, STORIES, Story, play};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
-
-/// The file with the recordings.
-#[must_use]
-pub fn file() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/races/plays.js")
-}
 
 /// Plays every recorded play. Gives the text of the file.
 #[must_use]

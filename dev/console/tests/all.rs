@@ -1,22 +1,23 @@
 //! The recordings, and every story, played with its own settings and with others.
 
+use console::files;
 use console::stories::{Play, STORIES, Settings, Story, play};
-use console::{file, recordings};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
 /// `FENCEPOST_RECORD_RACES=1` writes them, as `cargo run -p console` does.
 #[test]
 fn the_page_shows_what_a_fresh_play_shows() {
-    let fresh = recordings();
-    if std::env::var_os("FENCEPOST_RECORD_RACES").is_some() {
-        std::fs::write(file(), &fresh).expect("the file can be written");
+    for (path, fresh) in files() {
+        if std::env::var_os("FENCEPOST_RECORD_RACES").is_some() {
+            std::fs::write(&path, &fresh).expect("the file can be written");
+        }
+        let (recorded, name) = (std::fs::read_to_string(&path).unwrap_or_default(), path.display());
+        let first = recorded.lines().zip(fresh.lines()).position(|(recorded, fresh)| recorded != fresh);
+        assert_eq!(first, None, "{name} differs after this many lines: `cargo run -p console` makes it again");
+        assert_eq!(recorded.len(), fresh.len(), "{name} is cut: `cargo run -p console` makes it again");
+        assert!(fresh.len() < 1_500_000, "{name} is too large to be fetched by the way: {} bytes", fresh.len());
     }
-    let recorded = std::fs::read_to_string(file()).expect("docs/races/plays.js");
-    let first = recorded.lines().zip(fresh.lines()).position(|(recorded, fresh)| recorded != fresh);
-    assert_eq!(first, None, "docs/races/plays.js differs after this many lines: `cargo run -p console` records again");
-    assert_eq!(recorded.len(), fresh.len(), "docs/races/plays.js is cut: `cargo run -p console` records again");
-    assert!(fresh.len() < 1_500_000, "the page is too large to be fetched by the way: {} bytes", fresh.len());
 }
 
 fn find(name: &str) -> &'static Story {

@@ -60,7 +60,7 @@ pub const ONE_HUNDRED: Story = Story {
 
 const NAIVE: Side = Side {
     id: "naive",
-    title: "Naive loop",
+    title: "Usual loop",
     how: "Read, write if the version is still the same, read again if it is not. The SDK sends again what got no answer.",
     tables: &[(COUNTERS, "id")],
     held: |engine| number_or_0(&engine.row(COUNTERS, "id", LAMP)["n"]),
