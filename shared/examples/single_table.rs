@@ -204,47 +204,24 @@ fn with_table() -> Engine {
 mod tests {
     use super::*;
 
-    async fn shop() -> Shop {
+    #[tokio::test]
+    async fn each_query_lists_its_kind_and_a_closed_or_deleted_order_leaves_the_index() {
         let shop = Shop::new(&Store::new(&with_table().client()));
         for number in [7, 77] {
             let customer = Customer { name: format!("customer {number}"), open_orders: 0 };
             shop.customers.create(&customer_key(number), &customer).await.expect("a free key");
         }
-        shop
-    }
-
-    #[tokio::test]
-    async fn a_query_by_prefix_lists_one_kind_and_one_customer() {
-        let shop = shop().await;
         shop.notes.create(&note_key(7, 1), &Note { text: "x".to_owned() }).await.expect("a free key");
-        for (customer, day, number) in
-            [(7, "2026-03-09", 1), (7, "2026-03-07", 2), (77, "2026-03-08", 3), (7, "2026-04-01", 4)]
-        {
+        for (customer, day, number) in [(7, "2026-03-09", 1), (77, "2026-03-07", 2), (7, "2026-03-08", 3)] {
             shop.place(customer, day, number, u64::from(number)).await.expect("placed");
         }
-        assert_eq!(shop.totals(7, "2026-03").await.expect("totals"), [2, 1]);
-        assert_eq!(shop.totals(77, "2026").await.expect("totals"), [3]);
-        assert_eq!(shop.everything(7).await.expect("items").len(), 5);
-    }
-
-    #[tokio::test]
-    async fn everything_of_a_customer_has_the_kinds_that_were_stored() {
-        let shop = shop().await;
-        let note = Note { text: "x".to_owned() };
-        shop.notes.create(&note_key(7, 1), &note).await.expect("a free key");
-        shop.place(7, "2026-03-09", 1, 5).await.expect("placed");
-        let customer = Customer { name: "customer 7".to_owned(), open_orders: 1 };
-        let order = Order { total: 5, open_since: Some("2026-03-09".to_owned()), state: Some(State::Open) };
-        let expected = [Anything::Customer(customer), Anything::Note(note), Anything::Order(order)];
-        assert_eq!(shop.everything(7).await.expect("items"), expected);
-    }
-
-    #[tokio::test]
-    async fn an_order_that_is_closed_or_deleted_leaves_the_index_of_open_ones() {
-        let shop = shop().await;
-        for (customer, day, number) in [(7, "2026-03-09", 1), (77, "2026-03-07", 2), (7, "2026-03-08", 3)] {
-            shop.place(customer, day, number, 1).await.expect("placed");
-        }
+        assert_eq!(shop.totals(7, "2026-03").await.expect("totals"), [3, 1]);
+        assert!(shop.totals(7, "2026-04").await.expect("totals").is_empty());
+        let all = shop.everything(7).await.expect("items");
+        assert!(
+            matches!(&all[..], [Anything::Customer(customer), Anything::Note(_), Anything::Order(_), Anything::Order(_)]
+            if customer.open_orders == 2)
+        );
         let [second, third, first] =
             [order_key(77, "2026-03-07", 2), order_key(7, "2026-03-08", 3), order_key(7, "2026-03-09", 1)];
         assert_eq!(shop.oldest_open(9).await.expect("keys"), [second.clone(), third.clone(), first.clone()]);
@@ -253,6 +230,6 @@ mod tests {
         shop.orders.update_with_retry(&second, close).await.expect("it is there");
         shop.orders.delete(&third).await.expect("it is there");
         assert_eq!(shop.oldest_open(9).await.expect("keys"), [first]);
-        assert_eq!(shop.totals(77, "2026").await.expect("totals"), [1], "it is closed and still there");
+        assert_eq!(shop.totals(77, "2026").await.expect("totals"), [2], "it is closed and still there");
     }
 }
