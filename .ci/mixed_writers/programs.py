@@ -54,6 +54,11 @@ def foreign(kind, table, seed, items, count):
     return Program(kind, [sys.executable, writer, kind, table, seed, items, count])
 
 
+def toasty(*arguments):
+    """The writer in `.ci/toasty`."""
+    return Program(arguments[0], [ROOT / "target" / "ci" / "toasty" / "debug" / "toasty-writer", *arguments])
+
+
 def fencepost(*arguments):
     """A program that uses the crate."""
     return Program(f"mixed_writer {arguments[0]}", [BUILT / "mixed_writer", *arguments])
