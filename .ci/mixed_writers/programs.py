@@ -50,8 +50,10 @@ class Program:
 
 
 def foreign(kind, table, seed, items, count):
-    writer = ROOT / ".ci" / "mixed_writers" / "writer.py"
-    return Program(kind, [sys.executable, writer, kind, table, seed, items, count])
+    writer = [sys.executable, ROOT / ".ci" / "mixed_writers" / "writer.py"]
+    if kind.startswith("toasty"):
+        writer = [ROOT / "target" / "ci" / "toasty" / "debug" / "toasty-writer"]
+    return Program(kind, [*writer, kind, table, seed, items, count])
 
 
 def fencepost(*arguments):

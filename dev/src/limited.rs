@@ -18,7 +18,10 @@ pub fn dynamodb(write_units: Option<u32>, lost_answers: u8) -> Router {
     if let Some(units) = write_units {
         dynamo.capacity(Capacity::of_items().with_units(3_000.0, units.into()));
     }
-    dynamo.lose_answer().of_writes().with_probability(f64::from(lost_answers) / 100.0);
+    // Not of `CreateTable`: sent again, it finds its table there.
+    for operation in ["PutItem", "UpdateItem", "DeleteItem", "BatchWriteItem", "TransactWriteItems"] {
+        dynamo.lose_answer().of(operation).with_probability(f64::from(lost_answers) / 100.0);
+    }
     let routes =
         Router::new().fallback(async move |parts: Parts, body: Bytes| answer(&dynamo.wire(), parts, body).await);
     routes.layer(DefaultBodyLimit::disable())

@@ -1,0 +1,100 @@
+"""More ways for a Python program to increment the item 0 of a table, for `.ci/rivals`. Each repeats as its documentation says."""
+
+import time
+import uuid
+from random import uniform
+
+from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer, IdempotencyConfig, idempotent_function
+from botocore.exceptions import BotoCoreError, ClientError
+
+from items import SHOP, client, item_id
+from writer import on_the_version_of, read
+
+
+def adding(table):
+    """An update that adds one without a condition."""
+    return {"TableName": table, "Key": {"shopId": {"S": SHOP}, "itemId": {"S": item_id(0)}},
+            "UpdateExpression": "ADD stock :one", "ExpressionAttributeValues": {":one": {"N": "1"}}}
+
+
+def add(table):
+    dynamodb = client()
+    return lambda _: dynamodb.update_item(**adding(table))
+
+
+def cancelled(dynamodb, *writes, **token):
+    """The reasons why the transaction was cancelled: none, if it was carried out."""
+    try:
+        dynamodb.transact_write_items(TransactItems=writes, **token)
+        return []
+    except dynamodb.exceptions.TransactionCanceledException as error:
+        return [reason["Code"] for reason in error.response["CancellationReasons"]]
+
+
+def transactions(table, is_kept=False):
+    """Reads, and adds on the version that it read. The SDK makes a token for each call. One that is kept is sent with the same
+    request until the answer is no conflict."""
+    dynamodb = client()
+
+    def once(key):
+        update, (on, _) = adding(table), on_the_version_of(read(dynamodb, table, key))
+        on["ExpressionAttributeValues"] |= update["ExpressionAttributeValues"]
+        update |= on | {"UpdateExpression": "ADD stock :one, version :one"}
+        token = {"ClientRequestToken": str(uuid.uuid4())} if is_kept else {}
+        while (reasons := cancelled(dynamodb, {"Update": update}, **token)) == ["TransactionConflict"] and is_kept:
+            time.sleep(uniform(0, 0.1))
+        return reasons
+
+    def increment(key):
+        while once(key):
+            time.sleep(uniform(0, 0.1))
+
+    return increment
+
+
+def transactions_kept(table):
+    return transactions(table, is_kept=True)
+
+
+def marker(table):
+    """Repeats with an id of its own, until the marker under that id is there."""
+    dynamodb = client()
+
+    def increment(_):
+        item = {"shopId": {"S": "markers"}, "itemId": {"S": str(uuid.uuid4())}}
+        put = {"TableName": table, "Item": item, "ConditionExpression": "attribute_not_exists(itemId)"}
+        while True:
+            try:
+                reasons = cancelled(dynamodb, {"Put": put}, {"Update": adding(table)})
+                if not reasons or reasons[0] == "ConditionalCheckFailed":
+                    return
+            except (BotoCoreError, ClientError):
+                pass  # it repeats after any
+            time.sleep(uniform(0, 0.1))
+
+    return increment
+
+
+def powertools(table):
+    """The caller repeats with the same key until it gets a result. An execution may last a second."""
+    dynamodb, config, effect = client(), IdempotencyConfig(), add(table)
+    config.register_lambda_context(type("Context", (), {"get_remaining_time_in_millis": lambda _: 1000})())
+    key = {"KeySchema": [{"AttributeName": "id", "KeyType": "HASH"}]}
+    key["AttributeDefinitions"] = [{"AttributeName": "id", "AttributeType": "S"}]
+    dynamodb.create_table(TableName=f"{table}-calls", BillingMode="PAY_PER_REQUEST", **key)
+    layer = DynamoDBPersistenceLayer(table_name=f"{table}-calls", boto3_client=dynamodb)
+
+    @idempotent_function(data_keyword_argument="call", persistence_store=layer, config=config)
+    def guarded(call):
+        effect(call)
+        return "done"
+
+    def increment(_):
+        call = str(uuid.uuid4())
+        while True:
+            try:
+                return guarded(call=call)
+            except Exception:  # its caller repeats after any
+                time.sleep(0.3)
+
+    return increment
