@@ -32,12 +32,12 @@ async fn answer(wire: &Wire, parts: Parts, body: Bytes) -> Response {
         return StatusCode::BAD_REQUEST.into_response();
     }
     let request = HttpRequest::try_from(Request::from_parts(parts, SdkBody::from(body)));
-    match wire.call(request.expect("an HTTP request")).await {
-        Ok(answer) => answer.try_into_http1x().expect("an HTTP response").map(Body::new),
-        Err(_) => {
-            let error =
-                r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"the answer was lost"}"#;
-            (StatusCode::INTERNAL_SERVER_ERROR, [("content-type", "application/x-amz-json-1.0")], error).into_response()
-        }
-    }
+    let answered = wire.call(request.expect("an HTTP request")).await;
+    let Ok(answer) = answered else {
+        let error =
+            r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"the answer was lost"}"#;
+        let header = [("content-type", "application/x-amz-json-1.0")];
+        return (StatusCode::INTERNAL_SERVER_ERROR, header, error).into_response();
+    };
+    answer.try_into_http1x().expect("an HTTP response").map(Body::new)
 }

@@ -39,7 +39,8 @@ struct Account {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Payment {
-    payment_id: String,
+    #[serde(rename = "paymentId")]
+    id: String,
     requested_at: Timestamp,
     account: String,
     amount: u64,
@@ -58,15 +59,14 @@ enum Undone {
 async fn handle(accounts: &Table<Account>, payments: &Idempotency<u64>, body: &str) -> Result<Answer<u64>, Undone> {
     let poison = |reason: &str| Undone::Poison(reason.to_owned());
     let parsed = serde_json::from_str(body);
-    let Payment { payment_id, requested_at, account, amount } = parsed.map_err(|error| poison(&error.to_string()))?;
-    if payment_id.is_empty() || account.is_empty() {
+    let Payment { id, requested_at, account, amount } = parsed.map_err(|error| poison(&error.to_string()))?;
+    if id.is_empty() || account.is_empty() {
         return Err(poison("a payment needs an id and an account"));
     }
     if accounts.store().now().since(requested_at) > NOT_OLDER_THAN {
         return Err(poison("too old: nothing tells any more whether it was applied"));
     }
-    let claim =
-        IdempotencyClaim::new(&["payments", &payment_id], &[&requested_at.to_string(), &account, &amount.to_string()]);
+    let claim = IdempotencyClaim::new(&["payments", &id], &[&requested_at.to_string(), &account, &amount.to_string()]);
     let mut reads = Reads::new();
     let item = reads.item("account", accounts, account.as_str());
     let claim = claim.map_err(|error| poison(&error.to_string()))?;
