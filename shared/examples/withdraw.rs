@@ -1,5 +1,5 @@
-//! A withdrawal whose answer gets lost, and which is applied once. Run it with `cargo run -p fencepost --example withdraw`.
-//! It needs no account and no table: the test kit plays DynamoDB in this process.
+//! A deposit and a withdrawal whose answers get lost, each applied once. Run it with `cargo run -p fencepost --example withdraw`. It
+//! needs no account and no table: the test kit plays `DynamoDB` in this process.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Answer, Error, IdempotencyClaim, IdempotencyError, Reads, Record, Store, Table};
@@ -37,6 +37,11 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     dynamodb.create_table("Requests", "recordId");
     let store = Store::new(&dynamodb.client());
     store.table("Accounts").create("alice", &Account { balance: 100 }).await?;
+
+    // Without a key. The row remembers this write, so the crate finds out by itself.
+    dynamodb.lose_answer().of_writes().once();
+    let after = store.table::<Account>("Accounts").edit("alice", &Account::FIELDS.balance.add(5, ..)).await?;
+    println!("deposited once, {} are there", after.item?.map_or(0, |account| account.value.balance));
 
     dynamodb.lose_answer().of_writes().once();
     loop {
