@@ -1,4 +1,4 @@
-"""More ways for a Python program to increment the item 0 of a table, for `.ci/rivals`. Each repeats as its documentation says."""
+"""More ways for a Python program to increment the first item of a table, for `.ci/rivals`."""
 
 import time
 import uuid
