@@ -8,7 +8,6 @@ from aws_lambda_powertools.utilities.idempotency import DynamoDBPersistenceLayer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from items import SHOP, client, item_id
-from writer import on_the_version_of, read
 
 
 def adding(table):
@@ -22,40 +21,6 @@ def add(table):
     return lambda _: dynamodb.update_item(**adding(table))
 
 
-def cancelled(dynamodb, *writes, **token):
-    """The reasons why the transaction was cancelled: none, if it was carried out."""
-    try:
-        dynamodb.transact_write_items(TransactItems=writes, **token)
-        return []
-    except dynamodb.exceptions.TransactionCanceledException as error:
-        return [reason["Code"] for reason in error.response["CancellationReasons"]]
-
-
-def transactions(table, is_kept=False):
-    """Reads, and adds on the version that it read. The SDK makes a token for each call. One that is kept is sent with the same
-    request until the answer is no conflict."""
-    dynamodb = client()
-
-    def once(key):
-        update, (on, _) = adding(table), on_the_version_of(read(dynamodb, table, key))
-        on["ExpressionAttributeValues"] |= update["ExpressionAttributeValues"]
-        update |= on | {"UpdateExpression": "ADD stock :one, version :one"}
-        token = {"ClientRequestToken": str(uuid.uuid4())} if is_kept else {}
-        while (reasons := cancelled(dynamodb, {"Update": update}, **token)) == ["TransactionConflict"] and is_kept:
-            time.sleep(uniform(0, 0.1))
-        return reasons
-
-    def increment(key):
-        while once(key):
-            time.sleep(uniform(0, 0.1))
-
-    return increment
-
-
-def transactions_kept(table):
-    return transactions(table, is_kept=True)
-
-
 def marker(table):
     """Repeats with an id of its own, until the marker under that id is there."""
     dynamodb = client()
@@ -65,9 +30,10 @@ def marker(table):
         put = {"TableName": table, "Item": item, "ConditionExpression": "attribute_not_exists(itemId)"}
         while True:
             try:
-                reasons = cancelled(dynamodb, {"Put": put}, {"Update": adding(table)})
-                if not reasons or reasons[0] == "ConditionalCheckFailed":
-                    return
+                return dynamodb.transact_write_items(TransactItems=[{"Put": put}, {"Update": adding(table)}])
+            except dynamodb.exceptions.TransactionCanceledException as error:
+                if error.response["CancellationReasons"][0]["Code"] == "ConditionalCheckFailed":
+                    return None
             except (BotoCoreError, ClientError):
                 pass  # it repeats after any
             time.sleep(uniform(0, 0.1))
