@@ -127,3 +127,37 @@ async fn main() -> Result<(), Source> {
     // No connection is accepted any more, and requests that are being answered get their answers.
     Ok(axum::serve(listener, router(visits)).with_graceful_shutdown(asked_to_stop).await?)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Items, Store, router};
+    use fencepost_test::Engine;
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    #[tokio::test]
+    async fn a_visit_that_comes_twice_under_one_key_counts_once() {
+        let engine = Engine::embedded(&[("Devices", "deviceId"), ("IdempotencyRecords", "recordId")]);
+        let store = Store::new(&engine.client());
+        let visits = Items::with_idempotency(store.table("Devices"), store.idempotency("IdempotencyRecords"));
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+        let at = listener.local_addr().expect("bound");
+        tokio::spawn(async move { axum::serve(listener, router(visits)).await });
+        engine.take_counts();
+        for (request, status, reads, writes) in [
+            ("PUT /visits/lobby", 201, 0, 1),
+            ("POST /visits/lobby", 200, 1, 1),
+            ("POST /visits/lobby", 200, 1, 0),
+            ("POST /visits/nowhere", 404, 2, 0),
+        ] {
+            let head = format!("{request} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\ncontent-length: 0\r\n");
+            let key = format!("idempotency-key: of-{}\r\n", request.rsplit('/').next().unwrap_or_default());
+            let key = if request.starts_with("POST") { &*key } else { "" };
+            let mut stream = tokio::net::TcpStream::connect(at).await.expect("it listens");
+            stream.write_all(format!("{head}{key}\r\n").as_bytes()).await.expect("it is sent");
+            let mut answer = String::new();
+            stream.read_to_string(&mut answer).await.expect("an answer");
+            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
+            assert_eq!(engine.take_counts(), (reads, writes), "{request}");
+        }
+    }
+}

@@ -1,113 +1,79 @@
-//! A loop that works while it leads, and survives the loss of its lease.
+//! One of several processes leads, works under its token, and gives the lease back when it is told to stop.
 //!
-//! Start it twice, each with a name, and end the one that leads. After Ctrl-C or `kill -TERM`, the other one continues from
-//! the last step within seconds; after `kill -KILL`, when the lease has ended. After `kill -STOP` and later `kill -CONT`, the
-//! writes of the one that wakes up are refused. With `cargo dev` running:
+//! Start it twice, each with a name, and end the one that leads. After `kill -TERM`, the other one goes on from the last step at
+//! once; after `kill -KILL`, when the lease has ended. After `kill -STOP` and later `kill -CONT`, the writes of the one that wakes
+//! up are refused. `cargo dev --dynamodb-only` starts a `DynamoDB` that has the tables, and prints what to export. Then:
 //!
 //! ```sh
-//! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
-//! export AWS_ACCESS_KEY_ID=local AWS_SECRET_ACCESS_KEY=local LEASES_TABLE=Leases CHILDREN_TABLE=Children
-//! cargo run -p fencepost --example leader ann
+//! NAME=ann cargo run -p fencepost --example leader
 //! ```
 //!
-//! The work is to count: one item of `CHILDREN_TABLE` holds the number of steps and the name of the last leader.
+//! Each step writes its token into one item. Where the file that `BLOCKED_BY` names exists, a step blocks the only thread of the
+//! process, as a library may.
+#![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
 use fencepost::lease::{LeaseTerms, Unfinished};
-use fencepost::{Error, Failure, FailureKind, FencingToken, Record, Rng, Source, Store, Table};
+use fencepost::{Error, Failure, FailureKind, FencingToken, Record, Rng, Store, Table};
 use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
+use std::env::var;
+use std::path::Path;
 use std::time::Duration;
-use tokio::signal::ctrl_c;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::sleep;
-use tracing::{info, warn};
 
-/// The key of the lease, and of the item that is written under it.
-const LEADER: &str = "example-leader";
-/// The number of steps before a leader gives the lease back.
-const TURN: u64 = 30;
-/// The duration of a step without its write. Real work would be here.
-const STEP: Duration = Duration::from_millis(500);
+/// A process that dies is replaced after this time, and a second for clocks that differ.
+const LENGTH: Duration = Duration::from_secs(3);
 
-/// The progress of the work. The next leader continues from this item, and not from the memory of the previous leader.
-#[derive(Clone, Serialize, Deserialize, Record)]
+/// The progress of the work. The next leader goes on from this item, and not from the memory of the one before.
+#[derive(Serialize, Deserialize, Record)]
 #[record(key = "childId")]
 struct Progress {
-    steps: u64,
-    by: String,
+    tokens: Vec<u64>,
 }
 
-/// The end of a turn in which the lease was not lost.
-enum Turn {
-    /// All steps were made.
-    Over,
-    /// The fence refused a write: another process leads.
-    Fenced,
-    /// A failure that repeating cannot repair.
-    Broken(Failure),
+/// Works until the lease is lost: then this future is dropped at an `await`. The outcome of a write in flight is unknown then. But it
+/// was under the token: it was applied before the first write of the next leader, or never will be.
+async fn work(progress: &Table<Progress>, token: FencingToken) -> Result<Infallible, Failure> {
+    println!("leads {}", token.number());
+    let progress = progress.fenced_by(&token);
+    loop {
+        if var("BLOCKED_BY").is_ok_and(|file| Path::new(&file).exists()) {
+            std::thread::sleep(4 * LENGTH);
+        }
+        let step = |now: Option<&Progress>| {
+            let earlier = now.map(|now| &*now.tokens).unwrap_or_default();
+            Progress { tokens: [earlier, &[token.number()]].concat() }
+        };
+        match progress.upsert_with_retry("example-leader", step).await {
+            Ok(_) => {}
+            // The next step begins with what is in the table. This one counts once or not at all.
+            Err(Error::Failed(failure)) if failure.is_retryable() || failure.is_outcome_unknown() => {}
+            Err(error) => return Err(error.into()),
+        }
+        sleep(Duration::from_millis(100)).await;
+    }
 }
 
 #[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<(), Source> {
-    tracing_subscriber::fmt().with_target(false).init();
-    let setting = |name| {
-        let how = "`cargo dev --dynamodb-only` starts a DynamoDB that has the tables, and prints what to export";
-        std::env::var(name).map_err(|_| format!("the environment does not say {name}: {how}"))
-    };
-    let name = std::env::args().nth(1).unwrap_or_else(|| format!("leader-{}", std::process::id()));
-    // The whole default chain of the SDK: profiles, container endpoints, the metadata of the machine.
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let store = Store::new(&Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
-    let leases = store.leases(setting("LEASES_TABLE")?);
-    let progress: Table<Progress> = store.table(setting("CHILDREN_TABLE")?);
-
-    let mut told_to_end = signal(SignalKind::terminate())?;
+    let (leases, progress) = (store.leases(var("LEASES_TABLE")?), store.table(var("CHILDREN_TABLE")?));
+    let (name, terms) = (var("NAME")?, LeaseTerms::new(LENGTH)?);
+    let mut terminate = signal(SignalKind::terminate())?;
     loop {
         let stop = async {
-            tokio::select! {
-                _ = ctrl_c() => {}
-                _ = told_to_end.recv() => {}
-            }
+            terminate.recv().await;
         };
-        let terms = LeaseTerms::default();
-        match leases.campaign(LEADER, &name, terms, stop, |token| lead(&progress, &name, token)).await {
-            Ok(Turn::Over) => info!(name, "my turn is over, and the lease is given back"),
-            Ok(Turn::Fenced) => warn!(name, "somebody else leads: what I wanted to write was refused, and I follow"),
-            Ok(Turn::Broken(failure)) | Err(Error::Failed(failure)) => return Err(failure.into()),
-            Err(Error::Refused(Unfinished::Stopped)) => {
-                info!(name, "I was told to end, and the lease is given back");
-                return Ok(());
-            }
-            // The work was cancelled at some `await`. The outcome of a write in flight is unknown here. But it was
-            // under the token: it was applied before the first write of the next leader or never will be.
-            Err(Error::Refused(lost)) => warn!(name, "{lost}, and I follow"),
+        match leases.campaign("example-leader", &name, terms, stop, |token| work(&progress, token)).await {
+            Err(Error::Refused(Unfinished::Stopped)) => return Ok(()),
+            // Another process leads.
+            Err(Error::Refused(_)) | Ok(Err(Failure { kind: FailureKind::Fenced, .. })) => println!("follows"),
+            Ok(Err(failure)) | Err(Error::Failed(failure)) => return Err(failure.into()),
         }
-        // Another one may lead now. The pause is never the same, so that followers do not all come at once.
-        sleep(Duration::from_millis(500 + Rng::system().next_u64() % 500)).await;
+        // Followers do not all come back at once.
+        sleep(Duration::from_millis(Rng::system().next_u64() % 200)).await;
     }
-}
-
-/// The work of a leader. Each write is under the token. If the lease is lost, this future is dropped at an `await`.
-async fn lead(progress: &Table<Progress>, name: &str, token: FencingToken) -> Turn {
-    info!(name, token = token.number(), "I lead");
-    let progress = progress.fenced_by(&token);
-    for _ in 0..TURN {
-        sleep(STEP).await;
-        match step(&progress, name).await {
-            Ok(Progress { steps, .. }) => info!(name, token = token.number(), steps, "a step"),
-            Err(Failure { kind: FailureKind::Fenced, .. }) => return Turn::Fenced,
-            // The outcome is unknown. The next step starts from the table. This one counts once or not at all.
-            Err(failure) if failure.is_outcome_unknown() => warn!(name, %failure, "perhaps a step"),
-            Err(failure) if failure.is_retryable() => warn!(name, %failure, "no step"),
-            Err(failure) => return Turn::Broken(failure),
-        }
-    }
-    Turn::Over
-}
-
-/// Makes one step beyond the progress in the table.
-async fn step(progress: &Table<Progress>, name: &str) -> Result<Progress, Failure> {
-    let further = |now: Option<&Progress>| Progress { steps: now.map_or(0, |now| now.steps) + 1, by: name.to_owned() };
-    let written = progress.upsert_with_retry(LEADER, further).await?;
-    Ok(written.item().expect("it is written").value)
 }

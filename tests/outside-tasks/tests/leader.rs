@@ -1,4 +1,4 @@
-//! The program `leader` in several processes: its leader is stopped, killed, frozen and blocked. The next one leads, and
+//! The example `leader` of the crate in several processes: its leader is stopped, killed, frozen and blocked. The next one leads, and
 //! nothing is written under the old token after that.
 
 use axum::Router;
@@ -31,7 +31,9 @@ struct Leader {
 impl Leader {
     fn start(address: &str, name: &str, blocked_by: &str) -> Self {
         let mut process = Command::new(env!("CARGO_BIN_EXE_leader"))
-            .envs([("ENDPOINT", address), ("NAME", name), ("BLOCKED_BY", blocked_by)])
+            .envs([("AWS_ENDPOINT_URL_DYNAMODB", address), ("NAME", name), ("BLOCKED_BY", blocked_by)])
+            .envs(["LEASES_TABLE", "CHILDREN_TABLE"].map(|name| (name, name)))
+            .envs(["AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"].map(|name| (name, "local")))
             .stdout(Stdio::piped())
             .kill_on_drop(true)
             .spawn()
@@ -65,7 +67,7 @@ impl Leader {
 
 #[tokio::test]
 async fn the_next_one_leads_and_nothing_is_written_under_the_old_token() {
-    let engine = Engine::embedded(&[("Leases", "leaseKey"), ("Progress", "job")]);
+    let engine = Engine::embedded(&[("LEASES_TABLE", "leaseKey"), ("CHILDREN_TABLE", "childId")]);
     let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let address = format!("http://{}", listener.local_addr().expect("bound"));
     let server = Router::new().fallback(answer).with_state(engine.clone());
@@ -86,7 +88,7 @@ async fn the_next_one_leads_and_nothing_is_written_under_the_old_token() {
         assert!(new > old, "{new} after {old}");
         // It has written, so the old token is refused from now on.
         let has = |token: u64| {
-            let row = engine.row("Progress", "job", "nightly");
+            let row = engine.row("CHILDREN_TABLE", "childId", "example-leader");
             let tokens = row["tokens"]["L"].as_array().cloned().unwrap_or_default();
             let tokens: Vec<u64> =
                 tokens.iter().map(|one| one["N"].as_str().expect("a number").parse().expect("a token")).collect();

@@ -1,1 +1,0 @@
-//! Eight everyday programs of a user: see `tests`.
