@@ -10,7 +10,11 @@
 //!
 //! Each step writes its token into one item. Where the file that `BLOCKED_BY` names exists, a step blocks the only thread of the
 //! process, as a library may.
-#![expect(clippy::print_stdout, reason = "a program for the terminal")]
+#![allow(
+    clippy::print_stdout,
+    clippy::disallowed_methods,
+    reason = "a program for the terminal, which may block its thread"
+)]
 
 use aws_config::BehaviorVersion;
 use aws_sdk_dynamodb::Client;
