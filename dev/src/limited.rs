@@ -1,4 +1,5 @@
 //! An embedded DynamoDB with one of DynamoDB's limits, and with answers that get lost.
+#![expect(clippy::print_stdout, reason = "says in the terminal of `cargo dev` which answers are lost")]
 
 use aws_smithy_runtime_api::client::{http::HttpConnector as _, orchestrator::HttpRequest};
 use aws_smithy_types::body::SdkBody;
@@ -31,9 +32,11 @@ async fn answer(wire: &Wire, parts: Parts, body: Bytes) -> Response {
     if !parts.headers.contains_key("x-amz-target") {
         return StatusCode::BAD_REQUEST.into_response();
     }
+    let target = parts.headers["x-amz-target"].clone();
     let request = HttpRequest::try_from(Request::from_parts(parts, SdkBody::from(body)));
     let answered = wire.call(request.expect("an HTTP request")).await;
     let Ok(answer) = answered else {
+        println!("the answer to {} is lost", target.to_str().unwrap_or_default());
         let error =
             r#"{"__type":"com.amazonaws.dynamodb.v20120810#InternalServerError","message":"the answer was lost"}"#;
         let header = [("content-type", "application/x-amz-json-1.0")];
