@@ -16,6 +16,7 @@
 
 use fencepost::{Error, Index, Key, Reads, Record, Sort, Source, Store, Table, TableSchema};
 use fencepost_test::Engine;
+use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -140,23 +141,15 @@ impl Shop {
 
     /// The totals of a customer's orders of a month, oldest first. No other kind of item is read.
     async fn totals(&self, customer: u32, month: &str) -> Result<Vec<u64>, Source> {
-        let mut totals = Vec::new();
         let of_month = Sort::starts_with(format!("order#{month}"));
-        let mut pages = self.orders.query(partition(customer)).sort(of_month).limit(100).pages();
-        while let Some(page) = pages.next_page().await? {
-            totals.extend(page.items.iter().map(|order| order.value.total));
-        }
-        Ok(totals)
+        let orders = self.orders.query(partition(customer)).sort(of_month).items();
+        Ok(orders.map_ok(|order| order.value.total).try_collect().await?)
     }
 
     /// Everything of a customer, in one query.
     async fn everything(&self, customer: u32) -> Result<Vec<Anything>, Source> {
-        let mut everything = Vec::new();
-        let mut pages = self.anything.query(partition(customer)).pages();
-        while let Some(page) = pages.next_page().await? {
-            everything.extend(page.items.into_iter().map(|item| item.value));
-        }
-        Ok(everything)
+        let items = self.anything.query(partition(customer)).items();
+        Ok(items.map_ok(|item| item.value).try_collect().await?)
     }
 
     /// The oldest open orders of all customers, with their keys.
