@@ -166,7 +166,8 @@ fn check<T: Made>(row: &Attributes, read: &Result<ReadRow<T>, Failure>, id: Writ
     };
     // The operator is told about every mark of a delete, also where it means nothing, and about leases and mappings, which
     // are no rows of such a table.
-    let is_marked = T::SETTINGS.names(Names::DEFAULT) == Settings::own() && row.contains_key("_buried");
+    let deletes = T::SETTINGS.names(Names::DEFAULT).edit_window(8).remembered_writes(16);
+    let is_marked = deletes == Settings::own() && row.contains_key("_buried");
     let has = |name: &&str| row.contains_key(*name);
     let is_another = read.at.incarnation.is_foreign() && ["_purgeAt", "instanceId", "token"].iter().any(has);
     assert!(is_marked || is_another || expected.contains(&explained.kind), "{explained:?}: {read:?}");
