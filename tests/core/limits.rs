@@ -1,4 +1,4 @@
-//! The limits of a transaction: a larger one is refused before any request.
+//! The limits of a transaction: a larger one is refused before any request. And of the futures of all operations.
 
 use crate::harness::engine::{Engine, is_read};
 use fencepost::field::Field;
@@ -232,4 +232,22 @@ async fn a_handle_of_other_reads_reads_and_writes_nothing() {
         assert!(is_named, "{place}: {failure}");
     }
     assert!(engine.take_log().iter().all(|asked| is_read(&asked.operation)), "nothing was written");
+}
+
+/// The SDK's futures take kilobytes, and nested in a caller's futures they overflow the compiler and small stacks.
+#[test]
+fn futures_are_small() {
+    let store = Store::new(&Engine::with_tables(&[]).client());
+    let (table, leases, key) = (store.table::<Note>(TABLE), store.leases("Leases"), Key::from("a"));
+    let decide = |note: &Note| Ok::<_, String>(Some(note.clone()));
+    let nothing = |_: &mut Attempt| Ok::<_, Error<String>>(());
+    for (operation, bytes) in [
+        ("get", size_of_val(&table.get(&key))),
+        ("update_with_retry", size_of_val(&table.update_with_retry(&key, decide))),
+        ("transact_with_retry", size_of_val(&store.transact_with_retry(Reads::new(), nothing))),
+        ("acquire", size_of_val(&leases.acquire("k", "me", LeaseTerms::default()))),
+        ("while_held", size_of_val(&leases.while_held("k", "me", LeaseTerms::default(), |_| async {}))),
+    ] {
+        assert!(bytes < 8 * 1024, "{operation} takes {bytes} bytes");
+    }
 }

@@ -6,7 +6,6 @@ mod checks;
 mod crowds;
 mod deadlines;
 mod edits;
-mod handles;
 mod holds;
 mod https;
 mod leases;
