@@ -50,7 +50,7 @@ pub struct Engine {
     /// you see a hot key (in memory only)
     #[arg(long, value_name = "N", conflicts_with = "data", value_parser = value_parser!(u32).range(1..))]
     pub item_write_units: Option<u32>,
-    /// Apply N of 100 writes and answer them with HTTP 500, so that you see what your programs make of it (in memory only)
+    /// Answer N of 100 writes with HTTP 500 after they were carried out, to try your programs in any language (in memory only)
     #[arg(long, value_name = "N", conflicts_with = "data", default_value_t = 0, value_parser = value_parser!(u8).range(0..=100))]
     pub lose_answers: u8,
     /// Use the DynamoDB at URL instead of the embedded one. It is sent placeholders for credentials, over http

@@ -13,7 +13,7 @@ use axum::{
 use fencepost_test::{Capacity, Dynamo, Wire};
 
 /// An empty one in memory. It throttles an item beyond so many write units a second, as a partition of DynamoDB does beyond
-/// 1,000, and applies so many of 100 writes without saying so: their answer is HTTP 500. Each answer takes some milliseconds.
+/// 1,000, and answers so many of 100 writes with HTTP 500 after it has carried them out. Each answer takes some milliseconds.
 pub fn dynamodb(write_units: Option<u32>, lost_answers: u8) -> Router {
     let dynamo = Dynamo::new();
     if let Some(units) = write_units {

@@ -103,8 +103,8 @@ impl Reads {
         item
     }
 
-    /// Adds an item to read only along with others. If no other item is read, it stays unknown until one of its steps
-    /// is refused; see [`Attempt::knows`](super::Attempt::knows).
+    /// Adds an item to read only along with others, or if a remembered item [holds](crate::Holds) something for it. Otherwise it
+    /// stays unknown until one of its steps is refused; see [`Attempt::knows`](super::Attempt::knows).
     pub fn later<T: Record>(&mut self, name: impl Into<String>, table: &Table<T>, key: impl Into<Key>) -> Item<T> {
         self.add(name.into(), table, &key.into(), false)
     }
