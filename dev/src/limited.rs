@@ -29,10 +29,9 @@ pub fn dynamodb(write_units: Option<u32>, lost_answers: u8) -> Router {
 }
 
 async fn answer(wire: &Wire, parts: Parts, body: Bytes) -> Response {
-    if !parts.headers.contains_key("x-amz-target") {
+    let Some(target) = parts.headers.get("x-amz-target").cloned() else {
         return StatusCode::BAD_REQUEST.into_response();
-    }
-    let target = parts.headers["x-amz-target"].clone();
+    };
     let request = HttpRequest::try_from(Request::from_parts(parts, SdkBody::from(body)));
     let answered = wire.call(request.expect("an HTTP request")).await;
     let Ok(answer) = answered else {

@@ -13,10 +13,10 @@ const WIDTH: usize = 880;
 const ROW: usize = 26;
 const TOP: usize = 96;
 
-/// A line of a side: when it happened, what it was, and how often the change has been applied if this is such a moment.
+/// A line of a side: its time, its words, and how often the change has been applied if this is such a moment.
 struct Line {
     at: u64,
-    what: String,
+    what: &'static str,
     applied: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ fn lines<'a>(moments: impl Iterator<Item = &'a Value>) -> Vec<Line> {
             _ => continue,
         };
         let applied = what.starts_with("applied").then_some(times);
-        lines.push(Line { at: moment["at"].as_u64().unwrap_or_default(), what: what.to_owned(), applied });
+        lines.push(Line { at: moment["at"].as_u64().unwrap_or_default(), what, applied });
     }
     lines
 }

@@ -169,10 +169,9 @@ impl Reads {
                 return Err(invalid(format!("{} and {} are the same item", twin.name, row.name)));
             }
         }
-        let repeated: Vec<_> = (0..self.rows.len()).filter(|&row| is_held_for(&self.rows, &self.rows[row])).collect();
         let mut rows = self.rows;
-        for row in repeated {
-            rows[row].is_read_first = true;
+        for row in 0..rows.len() {
+            rows[row].is_read_first = rows[row].is_read_first || is_held_for(&rows, &rows[row]);
         }
         Ok(rows)
     }
@@ -181,13 +180,13 @@ impl Reads {
 /// Whether an item that is remembered holds something for this one: an earlier call was here with its key. A repeat then costs
 /// a read, and no take that is given back.
 fn is_held_for(rows: &[KnownRow], decider: &KnownRow) -> bool {
-    let is_its = |row: &&KnownRow| row.held_for.as_ref().is_some_and(|of| of.table == decider.address.table);
+    if !decider.layout.decides {
+        return false;
+    }
     let key = hold::key_of(decider.layout, &decider.address.key);
-    decider.layout.decides
-        && rows.iter().filter(is_its).filter_map(|row| row.known.row().map(|seen| (row, seen))).any(|(row, seen)| {
-            let holds = hold::holds_of(&row.layout.names, &seen.attributes).unwrap_or_default();
-            holds.iter().any(|hold| hold.key == key)
-        })
+    let its = rows.iter().filter(|row| row.held_for.as_ref().is_some_and(|of| of.table == decider.address.table));
+    let mut holds = its.filter_map(|row| hold::holds_of(&row.layout.names, &row.known.row()?.attributes)).flatten();
+    holds.any(|hold| hold.key == key)
 }
 
 impl Default for Reads {
