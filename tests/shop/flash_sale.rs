@@ -74,8 +74,12 @@ async fn of_a_thousand_buyers_three_hundred_get_an_item_although_functions_are_k
     for instance in instances {
         instance.await.expect("no instance panics");
     }
+    let engine = &sale.server.engine;
+    let held =
+        engine.row(PRODUCTS, "productId", "console")["_holds"]["M"].as_object().is_some_and(|held| !held.is_empty());
     let swept = sale.start("settle-holds").await.invoke(json!({"detail-type": "Scheduled Event"})).await;
-    assert_eq!(swept, json!("1 products settled, 0 left"));
+    // Buyers that find too little settle what they meet, so there is not always something left to settle.
+    assert_eq!(swept, json!(format!("{} products settled, 0 left", u8::from(held))));
 
     let (told, kills) = (sale.told.lock().expect("no panic"), *sale.kills.lock().expect("no panic"));
     let mut placed: Vec<_> =
@@ -84,7 +88,6 @@ async fn of_a_thousand_buyers_three_hundred_get_an_item_although_functions_are_k
     println!("{} placed, {sold_out} sold out, {kills} killed", placed.len());
     assert_eq!((placed.len(), sold_out), (ITEMS, BUYERS - ITEMS));
     assert!(kills >= BUYERS / KILLED / 2, "{kills} killed");
-    let engine = &sale.server.engine;
     let rows = engine.raw("Scan", &json!({"TableName": ORDERS, "ConsistentRead": true}));
     let live = rows["Items"].as_array().expect("rows").iter().filter(|row| row["_buried"].is_null());
     let mut stored: Vec<_> = live.map(|row| &row["orderId"]["S"]).collect();
