@@ -1,8 +1,8 @@
 //! The command line of `fencepost`.
 
 use clap::{ArgGroup, Args, Parser, Subcommand, ValueEnum};
-use fencepost::maintenance::Task;
-use fencepost::{Names, Settings, TableSchema};
+use fencepost::maintenance::{Audit, Task};
+use fencepost::{Names, Number, Settings, TableSchema};
 use std::convert::Infallible;
 use std::ffi::OsString;
 use std::num::NonZeroU32;
@@ -40,6 +40,11 @@ enum Word {
     ///
     /// Stop all writers before. See "Restore" in docs/operations.md.
     Restamp(Writing),
+    /// Check the changes that a stream or an export of a table shows against the rules of Fencepost
+    ///
+    /// Reads JSON: events of a stream with NEW_AND_OLD_IMAGES, answers of `aws dynamodbstreams get-records`, or lines of an
+    /// export. Sends nothing. Ends with 1 if a rule was broken. See "Audit" in docs/operations.md.
+    Audit(Audited),
     /// Check that a table has the key and the TTL that its programs need, or print one that has
     Check(Checked),
 }
@@ -81,7 +86,7 @@ struct Options {
     attributes: Attributes,
 }
 
-#[derive(Args)]
+#[derive(Args, Debug, PartialEq, Eq)]
 #[command(next_help_heading = "Names of Fencepost's attributes, if the Record of the table changes them")]
 #[expect(clippy::struct_field_names, reason = "they are the names of the options")]
 struct Attributes {
@@ -103,6 +108,70 @@ struct Attributes {
     served_attribute: Option<&'static str>,
 }
 
+/// What an audit goes by, as the `Record` of the table says it.
+#[derive(Args, Debug, PartialEq, Eq)]
+pub struct Audited {
+    /// Files with changes, or else the standard input
+    pub files: Vec<PathBuf>,
+    /// One JSON object per line: breaches, and at the end the counts
+    #[arg(long)]
+    pub json: bool,
+    /// How items are deleted: expire, sweep, keep or remove
+    #[arg(long, value_name = "HOW", default_value = "expire")]
+    deletes: Deletes,
+    /// Which other programs write the table
+    #[arg(long, value_name = "WHICH")]
+    shared_with: Option<Others>,
+    /// How many writes a row remembers
+    #[arg(long, value_name = "N", default_value_t = 16)]
+    remembered_writes: u64,
+    /// The first version of an item
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    first_version: u64,
+    /// The newest instance wins in this table: the attributes that order and name it
+    #[arg(long, num_args = 2, value_names = ["ORDERED_BY", "NAMED_BY"], value_parser = kept)]
+    instances: Vec<&'static str>,
+    /// The number of which rows of another table hold parts
+    #[arg(long, value_name = "NAME", value_parser = kept)]
+    held: Option<&'static str>,
+    /// A number that each item keeps within bounds, such as stock=0.. or level=0..100
+    #[arg(long, value_name = "NAME=LOW..HIGH", value_parser = bounds)]
+    within: Vec<(String, Option<Number>, Option<Number>)>,
+    #[command(flatten)]
+    attributes: Attributes,
+}
+
+/// The other programs that write a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Others {
+    /// They demand the version in each write, and raise it
+    Versioned,
+    /// They write as they like
+    Any,
+}
+
+impl Audited {
+    /// The audit of such a table.
+    #[must_use]
+    pub fn audit(&self) -> Audit {
+        let settings = match self.shared_with {
+            None => self.deletes.settings(),
+            Some(Others::Versioned) => Settings::without_ttl().shared_with_versioned_writers().swept(),
+            Some(Others::Any) => Settings::open_to_any(),
+        };
+        let settings = settings.names(self.attributes.names()).first_version(self.first_version);
+        let mut audit = Audit::of(settings.remembered_writes(self.remembered_writes));
+        if let [ordered_by, named_by] = self.instances[..] {
+            audit = audit.of_instances([ordered_by, named_by]);
+        }
+        if let Some(held) = self.held {
+            audit = audit.with_held(held);
+        }
+        let bounds = self.within.iter().cloned();
+        bounds.fold(audit, |audit, (name, lowest, highest)| audit.within(name, lowest, highest))
+    }
+}
+
 /// The command that the user asked for.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Command {
@@ -112,6 +181,8 @@ pub enum Command {
     Table(Whole),
     /// Check a table, or print it.
     Check(Checked),
+    /// Check the changes of a table.
+    Audit(Audited),
 }
 
 /// A table with what it must have.
@@ -190,13 +261,18 @@ impl Target {
     /// The settings of the table, as far as a run goes by them.
     #[must_use]
     pub fn settings(&self) -> Settings {
-        let settings = match self.deletes {
-            None | Some(Deletes::Expire) => Settings::own(),
-            Some(Deletes::Sweep) => Settings::without_ttl().swept(),
-            Some(Deletes::Keep) => Settings::without_ttl().kept(),
-            Some(Deletes::Remove) => Settings::without_ttl().removed(),
-        };
-        settings.names(self.names)
+        self.deletes.map_or(Settings::own(), Deletes::settings).names(self.names)
+    }
+}
+
+impl Deletes {
+    fn settings(self) -> Settings {
+        match self {
+            Deletes::Expire => Settings::own(),
+            Deletes::Sweep => Settings::without_ttl().swept(),
+            Deletes::Keep => Settings::without_ttl().kept(),
+            Deletes::Remove => Settings::without_ttl().removed(),
+        }
     }
 }
 
@@ -247,6 +323,7 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Command, clap::
         Word::Adopt(Writing { write, options }) => (Task::Adopt, options, write, false, Vec::new()),
         Word::Sweep(Writing { write, options }) => (Task::Sweep, options, write, false, Vec::new()),
         Word::Restamp(Writing { write, options }) => (Task::Restamp, options, write, false, Vec::new()),
+        Word::Audit(options) => return Ok(Command::Audit(options)),
         Word::Check(options) => return Ok(Command::Check(options)),
     };
     let Options { table, rate, state, json, endpoint, deletes, instances, attributes } = options;
@@ -305,6 +382,17 @@ fn kept(name: &str) -> Result<&'static str, Infallible> {
 fn part_of_key(part: &str) -> Result<(String, String), &'static str> {
     let (name, value) = part.split_once('=').ok_or("it takes NAME=VALUE")?;
     Ok((name.to_owned(), value.to_owned()))
+}
+
+fn bounds(text: &str) -> Result<(String, Option<Number>, Option<Number>), &'static str> {
+    const FORM: &str = "it takes a name and two numbers, such as level=0..100; one of the numbers may be missing";
+    let (name, (low, high)) =
+        text.split_once('=').and_then(|(name, of)| Some((name, of.split_once("..")?))).ok_or(FORM)?;
+    let bound = |text: &str| match text {
+        "" => Ok(None),
+        _ => Number::parse(text).map(Some).ok_or(FORM),
+    };
+    Ok((name.to_owned(), bound(low)?, bound(high)?))
 }
 
 fn address(url: &str) -> Result<String, &'static str> {
@@ -387,6 +475,23 @@ mod tests {
         ] {
             let Ok(Command::Check(options)) = parsed(&format!("check --table T {line}")) else { panic!("{line}") };
             assert_eq!(options.schema(), schema, "{line}");
+        }
+    }
+
+    #[test]
+    fn an_audit_goes_by_what_it_is_told_of_the_record() {
+        let line = "audit --within stock=0.. --within level=-1..1e2 --deletes keep --held stock one.json two.json";
+        let Ok(Command::Audit(options)) = parsed(line) else { panic!("{line}") };
+        assert_eq!(options.files, ["one.json", "two.json"].map(PathBuf::from));
+        let number = |text| Number::parse(text);
+        let bounds = [("stock", number("0"), None), ("level", number("-1"), number("1e2"))];
+        assert_eq!(options.within, bounds.map(|(name, low, high)| (name.to_owned(), low, high)));
+        let audit = format!("{:?}", options.audit());
+        assert!(["deletes: Keep", "held: Some(\"stock\")", "remembered: 16"].iter().all(|part| audit.contains(part)));
+        for line in
+            ["audit --within stock", "audit --within stock=1", "audit --within stock=a..", "audit --instances a"]
+        {
+            assert!(refused(line).contains(line.split_whitespace().nth(1).expect("an option")), "{line}");
         }
     }
 

@@ -3,12 +3,13 @@
 //!
 //! In the order of a run: [`args`] reads the command line, [`table`] finds the table and its key, [`run`] goes over its
 //! rows, [`state`] keeps the place of the run in a file, and [`say`] writes the findings. [`table`] has the notation of
-//! keys too. Every error is a [`Failure`].
+//! keys too. [`audit`] reads changes instead, and needs no table. Every error is a [`Failure`].
 //!
 //! It is a package of its own. So it can be installed alone (`cargo install --path shared/fencepost-cli`), and `cargo dev`
 //! stays a tool for developers.
 
 pub mod args;
+pub mod audit;
 pub mod run;
 pub mod say;
 pub mod state;

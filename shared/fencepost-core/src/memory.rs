@@ -110,6 +110,11 @@ impl Memory {
         self.0.iter_mut().map(|(_, kept)| kept).filter(made).for_each(|kept| kept.answered = Some(window));
     }
 
+    /// The writes with their traces, in the order of the ids.
+    pub fn iter(&self) -> impl Iterator<Item = (WriteId, Trace)> {
+        self.0.iter().map(|(id, kept)| (*id, kept.trace))
+    }
+
     /// Takes over which writes were answered from another memory of the same row.
     pub fn answered_as(&mut self, other: &Memory) {
         for (id, kept) in &mut self.0 {

@@ -2,6 +2,7 @@
 
 use super::records::*;
 use super::values::{Draw, Item, canonical};
+use fencepost::maintenance::Audit;
 use fencepost::{Key, KeyPart, Record};
 use serde_json::{Value, json};
 use std::fmt;
@@ -33,6 +34,8 @@ pub trait Kind: Sync {
     fn hidden(&self) -> Option<&'static str>;
     /// The settings in words.
     fn settings(&self) -> String;
+    /// The audit of its table.
+    fn audit(&self) -> Audit;
     fn sample(&self, draw: &mut Draw) -> Item;
 }
 
@@ -67,6 +70,10 @@ impl<T: Subject> Kind for Of<T> {
 
     fn settings(&self) -> String {
         format!("{:?}", T::SETTINGS)
+    }
+
+    fn audit(&self) -> Audit {
+        Audit::of(T::SETTINGS)
     }
 
     fn sample(&self, draw: &mut Draw) -> Item {

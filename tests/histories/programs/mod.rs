@@ -107,7 +107,8 @@ impl Programs {
         let log_length = log.len() as u64;
         let (program, name, not_read_back) = (program.clone(), scene.name.clone(), Vec::new());
         let observed = scene.observed.load(Relaxed);
-        let mut ended = Ended { program, scene: name, rows, applied, notes, beliefs, log, not_read_back };
+        let start = scene.start;
+        let mut ended = Ended { program, scene: name, start, rows, applied, notes, beliefs, log, not_read_back };
         let calm = store(&engine.client(), || SystemTime::UNIX_EPOCH + super::scene::EPOCH, || 7);
         // Some leave too late, and are not sent.
         if observed < log_length {

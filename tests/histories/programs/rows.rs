@@ -2,10 +2,13 @@
 
 use super::catalog::{KINDS, Row, key_of};
 use super::plan::Program;
+use super::player::{LEADERS, LEASES};
 use super::told::{Belief, Note, Shown};
 use super::values::{Item, canonical};
+use crate::harness::audit::breaches;
 use crate::harness::faults::Applied;
-use fencepost::{Incarnation, ItemVersion, Version};
+use fencepost::maintenance::Audit;
+use fencepost::{Incarnation, ItemVersion, Settings, Version};
 use fencepost_test::{Log, Step};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -83,12 +86,31 @@ pub struct State {
 pub struct Ended {
     pub program: Program,
     pub scene: String,
+    pub start: Instant,
     pub rows: Vec<Row>,
     pub applied: Vec<Applied>,
     pub notes: Vec<Note>,
     pub beliefs: Vec<Belief>,
     pub log: Log,
     pub not_read_back: Vec<String>,
+}
+
+impl Ended {
+    /// What the audit of the crate finds in the changes of all rows.
+    pub fn breaches(&self, rows: &Rows) -> Vec<String> {
+        let of_items = rows.0.iter().flat_map(|(row, states)| {
+            let states = states.iter().map(|state| (&self.applied[state.write], &state.raw));
+            breaches(&KINDS[row.kind].audit(), self.start, states)
+        });
+        let newest = Audit::of(Settings::own()).of_instances(["term", "node"]);
+        let others = [(LEASES, Audit::of(Settings::own())), (LEADERS, newest)];
+        let of_others = others.iter().flat_map(|(table, audit)| {
+            let states =
+                self.applied.iter().filter_map(|applied| Some((applied, applied.left_in(table, &self.scene)?)));
+            breaches(audit, self.start, states)
+        });
+        of_items.chain(of_others).collect()
+    }
 }
 
 /// The rows of a program in all their states.
