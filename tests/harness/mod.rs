@@ -2,7 +2,6 @@
 //! events, processes over sockets.
 
 pub mod answers;
-pub mod audit;
 pub mod clients;
 pub mod clock;
 pub mod contract;

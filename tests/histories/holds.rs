@@ -6,6 +6,8 @@ use super::scene::{self, Begun, STORM, rates, work_together};
 use crate::harness::engine::{Engine, store};
 use crate::harness::faults::{Applied, Broken, Freezing, Rates, network_that_breaks};
 use crate::harness::total::Total;
+use crate::histories::audit::breaches;
+use fencepost::maintenance::Audit;
 use fencepost::{
     Call, Deadline, Edit, Error, Failure, FailureKind, Holds, NotEditedReason, Reads, Record, Settings, Table,
     UpdateError,
@@ -319,6 +321,7 @@ struct Orders {
     first: State,
     done: Vec<Done>,
     applied: Vec<Applied>,
+    start: Instant,
     /// The holds that were left when all were settled.
     left: Vec<String>,
 }
@@ -490,13 +493,16 @@ impl History for Orders {
         for product in first.products.keys().filter(|product| last.held(product) != 0) {
             left.push(format!("{product}: {}", last.products[product]["_holds"]));
         }
-        Orders { scene: scene.name.clone(), first, done: scene.take_done(), applied, left }
+        Orders { scene: scene.name.clone(), start: scene.start, first, done: scene.take_done(), applied, left }
     }
 
     fn violations(&self, _: &Engine) -> Vec<String> {
         let states = self.states();
         let mut found = self.sums(&states);
         found.extend(self.answers(&states));
+        let products = Audit::of(Product::SETTINGS).with_held("stock").within("stock", Some(0.into()), None);
+        found.extend(breaches((PRODUCTS, true), &products, self.start, &self.applied));
+        found.extend(breaches((ORDERS, false), &Audit::of(Order::SETTINGS), self.start, &self.applied));
         found.extend(self.left.iter().map(|left| format!("{LEFT}: {left}")));
         if !found.is_empty() {
             found.push(format!("in {}", self.scene));

@@ -1,5 +1,6 @@
 //! Seeded histories: clients race under every fault, and afterwards nothing may contradict their answers.
 
+mod audit;
 mod history;
 mod holds;
 mod lists;

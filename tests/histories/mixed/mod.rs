@@ -8,13 +8,16 @@ use super::scene::{ALL_HAS_ARRIVED, STORM, rates};
 use crate::harness::engine::Engine;
 use crate::harness::faults::{Applied, Broken, Rates, network_that_breaks};
 use crate::harness::total::Total;
+use crate::histories::audit::breaches;
+use fencepost::Record;
+use fencepost::maintenance::Audit;
 use item::{Operation, State, Timeline, Told, happened};
 use judges::linearizable::NO_ORDER;
 use judges::register::{self, Op};
 use neighbour::Style;
 use serde_json::Value;
-use tokio::time::sleep;
-use writer::{ANY, Counts, FOREIGN, KEY, NOBODY, NOTES, Own, Scene, TABLE, VERSIONED, Writer};
+use tokio::time::{Instant, sleep};
+use writer::{ANY, Counts, FOREIGN, KEY, NOBODY, NOTES, Own, Scene, TABLE, Tally, VERSIONED, Writer};
 
 mod item;
 mod neighbour;
@@ -26,6 +29,7 @@ const UNDONE: &str = "an old row was put back over a change of Fencepost";
 /// Histories where the `Record` says `OTHERS` and the other program writes in `Style::ALL[STYLE]`.
 struct Mixed<const OTHERS: u8, const STYLE: usize> {
     applied: Vec<Applied>,
+    start: Instant,
     done: Vec<Operation>,
     key: String,
     row: Value,
@@ -74,7 +78,7 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         sleep(ALL_HAS_ARRIVED).await;
         sweep.abort();
         let (applied, row) = (scene.network.applied().clone(), engine.row(TABLE, KEY, &scene.name));
-        Mixed { applied, done: scene.take_done(), key: scene.name.clone(), row }
+        Mixed { applied, start: scene.start, done: scene.take_done(), key: scene.name.clone(), row }
     }
 
     fn violations(&self, _: &Engine) -> Vec<String> {
@@ -82,6 +86,10 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         let untrue = self.done.iter().filter(|operation| !timeline.tells_true_versions(operation));
         let mut found: Vec<_> = untrue.map(|operation| format!("told another version: {operation:?}")).collect();
         found.extend(timeline.0.iter().filter_map(|state| self.lost_update(state).or_else(|| Self::undone(state))));
+        if OTHERS == ANY || OTHERS == VERSIONED && Style::ALL[STYLE].is_checked() {
+            let audit = Audit::of(Tally::<OTHERS>::SETTINGS);
+            found.extend(breaches((TABLE, false), &audit, self.start, &self.applied));
+        }
         if timeline.0.last().is_some_and(|last| *last.row != self.row) {
             found.push(format!("the row was not left by its last commit: {}", self.row));
         }

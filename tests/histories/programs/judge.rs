@@ -66,7 +66,7 @@ impl Ended {
         found.extend(self.breaks_a_key(&effects));
         found.extend(self.breaks_a_lease());
         found.extend(self.breaks_the_newest());
-        found.extend(self.breaches(&rows));
+        found.extend(self.breaches());
         found
     }
 

@@ -1,5 +1,4 @@
-//! The rules of leases, and of tables where the newest instance wins: the states of their rows, and what may be told of
-//! them.
+//! The rules of leases, and of tables where the newest instance wins: what may be told of them. The audit checks their rows.
 
 use super::plan::{LeaseOp, NewestOp, Op};
 use super::player::{LEADERS, LEASES};
@@ -13,13 +12,8 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
-pub const NOT_RISEN: &str = "an acquire has no higher token than all before";
-pub const RELEASED_RENEWED: &str = "a lease that was released was renewed";
-pub const RENEWED_TWICE: &str = "one renewal was applied twice";
 pub const NOT_HELD: &str = "written though the lease was not held under its token";
 pub const TWO_BELIEVED: &str = "two held the lease at one moment though their clocks agree";
-pub const OLDER_REPLACED: &str = "an older instance has replaced a newer one";
-pub const REVIVED: &str = "a register has brought back what was deleted";
 
 /// A row after a write. `None` if there is no row.
 struct After<S> {
@@ -40,12 +34,6 @@ impl<S> Line<S> {
             Some(After { time: applied.time, op: applied.op, write, state })
         });
         Line(states.collect())
-    }
-
-    /// Each state with the one before it.
-    fn steps(&self) -> impl Iterator<Item = (Option<&S>, &After<S>)> {
-        let before = [None].into_iter().chain(self.0.iter().map(|after| after.state.as_ref()));
-        before.zip(&self.0)
     }
 
     /// Whether the row was in such a state at some moment of this time.
@@ -91,21 +79,7 @@ impl Ended {
     /// The broken promises about the lease.
     pub fn breaks_a_lease(&self) -> Vec<String> {
         let line = Line::of(self, LEASES, Hold::of_row);
-        let (mut found, mut highest) = (Vec::new(), 0);
-        for (before, After { op, state, .. }) in line.steps() {
-            let Some(state) = state else { continue };
-            let revives = |before: &Hold| before.holder.is_none() && before.renewals < state.renewals;
-            let why = match (&state.holder, state.renewals) {
-                (Some(_), 0) if state.token <= highest => Some(NOT_RISEN),
-                (_, 1..) if before.is_some_and(revives) => Some(RELEASED_RENEWED),
-                (None, _) | (Some(_), 1..) if before.is_some_and(|before| before.token != state.token) => {
-                    Some("it has another token without an acquire")
-                }
-                _ => None,
-            };
-            found.extend(why.map(|why| format!("{why}: operation {op} made {state:?} of {before:?}")));
-            highest = highest.max(state.token);
-        }
+        let mut found = Vec::new();
         for note in &self.notes {
             found.extend(is_untrue_of_a_lease(note, &line).map(|why| format!("{why}: {note:?}")));
         }
@@ -159,19 +133,6 @@ impl Ended {
     pub fn breaks_the_newest(&self) -> Vec<String> {
         let line = Line::of(self, LEADERS, Stand::of_row);
         let mut found = Vec::new();
-        for (before, After { op, state, .. }) in line.steps() {
-            let (Some(before), Some(state)) = (before, state) else { continue };
-            let why = match (before.live, state.live) {
-                _ if before.who() < state.who() => None,
-                (_, false) if before.is_same(state) => None,
-                (false, true) => Some(REVIVED),
-                (true, true) if before.is_same(state) => Some("an instance was written where it stood"),
-                (true, true) => Some(OLDER_REPLACED),
-                (true, false) => Some("a delete has removed a newer instance"),
-                (false, false) => Some("a tombstone has forgotten a newer one"),
-            };
-            found.extend(why.map(|why| format!("{why}: operation {op} made {state:?} of {before:?}")));
-        }
         for note in &self.notes {
             found.extend(is_untrue_of_the_newest(note, &line).map(|why| format!("{why}: {note:?}")));
         }
@@ -190,12 +151,6 @@ fn is_untrue_of_a_lease(note: &Note, line: &Line<Hold>) -> Option<&'static str> 
     let during = (note.began, note.ended);
     let applied = || line.made_by(note.number).next().is_some();
     let releases = matches!(op, LeaseOp::Release | LeaseOp::ReleaseAt);
-    let renewals = line.made_by(note.number).filter(|(_, state)| state.renewals > 0 && state.holder.is_some());
-    let ends: Vec<_> = renewals.map(|(_, state)| state.expires_at).collect();
-    // A second copy of a renewal has the same end as the first.
-    if !matches!(op, LeaseOp::UnderLease(_)) && ends.iter().collect::<BTreeSet<_>>().len() < ends.len() {
-        return Some(RENEWED_TWICE);
-    }
     match &note.told.about {
         About::Lease(told) => {
             (!line.was(during, |state| state == Some(told))).then_some("told of a lease that never was")
