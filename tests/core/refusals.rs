@@ -5,6 +5,7 @@ use super::accounts;
 use super::accounts::{Account, TABLE, call, chance, rival, set_balance};
 use crate::harness::clients::{client_whose, client_whose_first_write, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
+use crate::harness::states::set;
 use aws_sdk_dynamodb::Client;
 use fencepost::{Call, Error, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
@@ -80,8 +81,7 @@ struct Open {
 /// `changed`. Returns the requests.
 async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn(&T) -> T) -> Vec<String> {
     let engine = with_accounts().await;
-    let more = json!({":more": {"L": vec![json!({"NULL": true}); values]}});
-    accounts::change(&engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET more = :more", &more);
+    set(&engine, TABLE, "a-1", &[("more", json!({"L": vec![json!({"NULL": true}); values]}))]);
     let client = client_whose_first_write(&engine, move |engine, operation, body| {
         rival(engine, changed);
         engine.take_log();

@@ -4,6 +4,7 @@ use crate::harness::clients::{client_whose, lost};
 use crate::harness::engine::Engine;
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
+use crate::harness::states::set;
 use fencepost::maintenance::{Found, Task};
 use fencepost::{Error, Exists, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
@@ -80,14 +81,7 @@ async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong
             if writes > 0 || operation == "GetItem" {
                 return answer;
             }
-            let stamp = json!({
-                "TableName": TABLE,
-                "Key": {KEY: {"S": id}},
-                "UpdateExpression": "SET #i = :new",
-                "ExpressionAttributeNames": {"#i": "_incarnation"},
-                "ExpressionAttributeValues": {":new": {"B": "AAAAAAAAAAA="}},
-            });
-            engine.raw("UpdateItem", &stamp);
+            set(engine, TABLE, id, &[("_incarnation", json!({"B": "AAAAAAAAAAA="}))]);
             lost()
         });
         Store::new(&client).table::<Note>(TABLE)
