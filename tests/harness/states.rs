@@ -58,7 +58,7 @@ pub fn set_by_another(engine: &Engine, table: &str, id: &str, attributes: &[(&st
     set(engine, table, id, &[attributes, &[("_version", version)]].concat());
 }
 
-/// Another program sets these attributes of an item, whatever its version is.
+/// Another program sets these attributes of an item at any version.
 pub fn set(engine: &Engine, table: &str, id: &str, attributes: &[(&str, Value)]) {
     let (mut parts, mut names, mut values) = (Vec::new(), json!({}), json!({}));
     for (place, (name, value)) in attributes.iter().enumerate() {
