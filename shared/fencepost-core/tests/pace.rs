@@ -77,7 +77,7 @@ impl Play {
         self.change.answered(leave.id, answer, now, &mut self.client, &mut || random);
     }
 
-    /// Sends what is due, whose answer is lost. Gives the next send, after the pause.
+    /// Sends a request, loses its answer and pauses. Gives the next send.
     #[track_caller]
     fn loses_an_answer(&mut self) -> Leave {
         let (lost, _) = self.sends();
@@ -198,14 +198,14 @@ fn refused(version: u64) -> Answer {
     answer
 }
 
-/// A refusal by the row at this version, which remembers that this write was applied.
+/// A refusal by the row at this version, with this write in its memory.
 fn refused_by_memory(version: u64, id: WriteId) -> Answer {
     let mut answer = refused(version);
     answer.reasons = vec![Reason::Refused(Seen::Row(Some(remembers(version, id))))];
     answer
 }
 
-/// The row at this version, which remembers that this write was applied to the first one.
+/// The row at this version. Its memory has this write, applied to the first version.
 fn remembers(at: u64, id: WriteId) -> SeenRow {
     SeenRow { memory: Some([(id, Trace::Applied(version(1)))].into_iter().collect()), ..row_at(at) }
 }
@@ -778,23 +778,6 @@ fn only_a_change_of_one_step_tells_the_state_that_it_left() {
         }
         play.answer(&leave, answer);
         assert_eq!(play.tells(), Told::Applied { id, at: (rows == 1).then(|| row_at(2).at()) }, "{rows}, {is_refused}");
-    }
-}
-
-#[test]
-fn the_row_of_an_open_attempt_is_read_unless_the_refusal_has_shown_it() {
-    for shown in [0, 1] {
-        let (mut play, id) = Play::with_an_open_attempt();
-        let role = play.writes(1, 1);
-        play.plan(&[(0, role), (1, role)], |plan| plan.is_transaction = true);
-        let (leave, _) = play.sends();
-        let mut answer = refused(1);
-        answer.reasons.insert(1 - shown, Reason::None);
-        play.random = 3;
-        play.answer(&leave, answer);
-        let unseen = if shown == 0 { Vec::new() } else { vec![0] };
-        assert_eq!(play.tells(), Told::NotApplied { unseen, burned: None });
-        assert!(play.change.attempts().is_open(id));
     }
 }
 

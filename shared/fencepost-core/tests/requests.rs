@@ -1,5 +1,5 @@
-//! Every kind of request of every kind of table, as text, with names and values in place of their placeholders. A line that
-//! the same kind of row has further up is left out.
+//! Every kind of request of every kind of table, as text, with names and values in place of their placeholders. Repeated
+//! lines of the same kind of row are left out.
 //!
 //! A change of a condition changes `requests.txt`, which a reviewer reads: `FENCEPOST_RECORD_REQUESTS=1 cargo test -p
 //! fencepost-core --test requests` writes it again. Whether an engine applies these requests as meant is shown by the
@@ -273,9 +273,9 @@ fn page() -> String {
     without_repeats(&page.0)
 }
 
-/// The page without the lines that the same kind of row has further up.
+/// The page without repeated lines of the same kind of row.
 fn without_repeats(page: &str) -> String {
-    let mut left = "A line that the same kind of row has further up is left out.\n".to_owned();
+    let mut left = "Repeated lines of the same kind of row are left out.\n".to_owned();
     let (mut kind, mut known) = ("", BTreeSet::new());
     for line in page.lines() {
         if let Some((_, of)) = line.strip_prefix("# ").and_then(|heading| heading.split_once(": ")) {
