@@ -1,5 +1,5 @@
-//! Deadlines, and tables with refusals or rejections: the answer comes before the deadline and states all known facts. After
-//! a rejection because of the stored data, a copy of the write may be applied to other data.
+//! Deadlines, and tables with refusals or rejections: the answer comes before the deadline and states all known facts.
+//! After a rejection because of the stored data, a copy of the write may be applied to other data.
 
 use super::accounts::{Account, TABLE, add_one, engine};
 use super::add::{self, Shelf, shelf, with_shelf};

@@ -1,5 +1,5 @@
-//! The items, the cost and the end of a page, what an index shows, and many keys in one read. A cursor goes on where its
-//! page ended, after any changes; the fuzz target `cursors` shows that it belongs to one query.
+//! The items, the cost and the end of a page, what an index shows, and many keys in one read.
+//! A cursor goes on where its page ended, after any changes. The fuzz target `cursors` shows its bond to one query.
 
 use super::messages::{
     Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, Message, RankByNumber, Ranked, TABLE, all,

@@ -1,5 +1,5 @@
-//! Every kind of request of every kind of table, as text, with names and values in place of their placeholders. Repeated
-//! lines of the same kind of row are left out.
+//! Every kind of request of every kind of table, as text, with names and values in place of their placeholders.
+//! Repeated lines of the same kind of row are left out.
 //!
 //! A change of a condition changes `requests.txt`, which a reviewer reads: `FENCEPOST_RECORD_REQUESTS=1 cargo test -p
 //! fencepost-core --test requests` writes it again. Whether an engine applies these requests as meant is shown by the
