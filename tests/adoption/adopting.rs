@@ -1,17 +1,13 @@
-//! Rows of another program: read, and adopted by the first change, whichever it is. Creates on keys that other programs use
-//! too, and such rows as steps of a transaction.
+//! Rows of another program: read, and adopted by the first change, whichever it is, also as steps of a transaction.
 
 use super::world::{
-    Account, Alone, KEY, Renamed, Setup, Shared, Swept, TABLE, account, accounts, adopted, balance, deposit, engine,
-    foreign, get, key, name_of, number, row, set, update, with_foreign,
+    Account, Alone, Anybody, KEY, Setup, Shared, TABLE, account, accounts, adopted, balance, deposit, foreign, get,
+    key, number, row, set, update, with_foreign,
 };
 use crate::harness::engine::Engine;
 use aws_sdk_dynamodb::Client;
 use fencepost::testing::edit_or_update;
-use fencepost::{
-    Error, Exists, Failure, FailureKind, NotEdited, NotEditedReason, Reads, Store, Table, UpdateError, Version,
-    VersionError,
-};
+use fencepost::{Error, NotEdited, NotEditedReason, Reads, Store, Table, UpdateError, Version};
 use serde_json::json;
 
 /// The versions in a row of another program: none yet, 0 and any other.
@@ -85,15 +81,20 @@ async fn a_row_of_another_program_is_adopted_by_the_first_change_with_one_read_a
 }
 
 /// The adoption raises the version. With the mark, the row would be a tombstone at the new version.
+async fn takes_the_mark_away<S: Setup>(changed: Change) {
+    let engine = with_foreign(Some(7));
+    set(&engine, &[("_buried", number(8))]);
+    let table = accounts::<S>(&engine);
+    assert_eq!(change(&engine, &table, changed).await.get(), 8, "{changed:?}");
+    assert_eq!(get(&table).await.map(|now| now.value), Some(account(57)), "{changed:?}");
+    assert!(row(&engine)["_buried"].is_null(), "{changed:?}");
+}
+
 #[tokio::test]
 async fn an_adoption_takes_the_mark_of_a_later_version_away() {
     for changed in [Change::Update, Change::UpdateAtVersion, Change::Add, Change::AddOrUpdate] {
-        let engine = with_foreign(Some(7));
-        set(&engine, &[("_buried", number(8))]);
-        let table = accounts::<Shared>(&engine);
-        assert_eq!(change(&engine, &table, changed).await.get(), 8, "{changed:?}");
-        assert_eq!(get(&table).await.map(|now| now.value), Some(account(57)), "{changed:?}");
-        assert!(row(&engine)["_buried"].is_null(), "{changed:?}");
+        takes_the_mark_away::<Shared>(changed).await;
+        takes_the_mark_away::<Anybody>(changed).await;
     }
 }
 
@@ -111,71 +112,6 @@ async fn a_change_that_writes_nothing_adopts_nothing() {
         matches!(refused, UpdateError::Refused(NotEdited { reason: NotEditedReason::OutOfRange, item, .. }) if item.at == kept.at)
     );
     assert_eq!((engine.take_counts(), row(&engine)), ((3, 0), foreign(50, Some(7))));
-}
-
-#[tokio::test]
-async fn all_names_are_those_of_the_record_and_rows_of_ours_cost_no_request_more() {
-    let engine = engine();
-    let table = accounts::<Renamed>(&engine);
-    let created = table.create(&key(), &account(50)).await.expect("a free key");
-    assert_eq!((created.version().get(), engine.take_counts()), (5, (0, 1)), "versions begin at 5");
-    let first = row(&engine);
-    let memory = json!({"M": {name_of(&first["i"]): number(4)}});
-    let mut expected = json!({KEY: {"S": "a-1"}, "balance": number(50), "v": number(5), "w": memory, "i": first["i"]});
-    assert_eq!(first, expected);
-
-    update(&table, 7).await.expect("an account");
-    assert_eq!(engine.take_counts(), (1, 1));
-    for counts in [(1, 1), (0, 1)] {
-        table.edit(&key(), &balance().add(1, 0..=100)).await.expect("within the bounds");
-        assert_eq!(engine.take_counts(), counts, "the first add is cold, the second warm");
-    }
-    let at = get(&table).await.expect("an account").at;
-    engine.take_log();
-    table.update_at_version(&key(), at, deposit(1)).await.expect("that version");
-    assert_eq!(engine.take_counts(), (1, 1));
-    let stale = table.delete_at_version(&key(), at).await.expect_err("an old version");
-    assert!(matches!(stale, VersionError::Conflict(_)) && engine.take_counts() == (0, 1));
-    table.delete(&key()).await.expect("an account");
-    assert_eq!(engine.take_counts(), (1, 1));
-    let left = row(&engine);
-    expected =
-        json!({KEY: {"S": "a-1"}, "v": number(10), "b": number(10), "p": left["p"], "w": left["w"], "i": left["i"]});
-    assert_eq!(left, expected);
-    table.create(&key(), &account(1)).await.expect("only a tombstone");
-    assert_eq!((row(&engine)["v"].clone(), engine.take_counts()), (number(11), (0, 2)));
-    assert!(row(&engine)["b"].is_null() && row(&engine)["p"].is_null());
-
-    let token = table.store().leases("Leases").token("k", 7).expect("a token");
-    update(&table.fenced_by(&token), 1).await.expect("an account");
-    assert_eq!(row(&engine)["f"], number(7));
-}
-
-/// A foreign row knows no token. The first fenced change adopts it and leaves its token.
-#[tokio::test]
-async fn a_fenced_change_adopts_a_row_and_leaves_its_token_which_refuses_lower_ones() {
-    let engine = with_foreign(Some(7));
-    let table = accounts::<Swept>(&engine);
-    let leases = table.store().leases("Leases");
-    update(&table.fenced_by(&leases.token("k", 9).expect("a token")), 7).await.expect("an account");
-    let mut rest = foreign(57, None);
-    rest["_fence"] = number(9);
-    assert_eq!(row(&engine), adopted(&engine, Some(7), rest));
-    let lower = update(&table.fenced_by(&leases.token("k", 8).expect("a token")), 7).await.expect_err("a lower token");
-    assert!(matches!(lower, UpdateError::Failed(Failure { kind: FailureKind::Fenced, .. })), "{lower:?}");
-}
-
-#[tokio::test]
-async fn a_key_that_another_program_took_is_taken_and_the_refusal_holds_its_item() {
-    for at in VERSIONS {
-        let engine = with_foreign(at);
-        let table = accounts::<Shared>(&engine);
-        let exists = table.create(&key(), &account(1)).await.expect_err("a taken key");
-        let Error::Refused(Exists(current)) = exists else { panic!("{exists:?}") };
-        assert_eq!((current.value, current.at.version.get()), (account(50), at.unwrap_or(0)));
-        assert!(current.at.incarnation.is_foreign());
-        assert_eq!((engine.take_counts(), row(&engine)), ((0, 1), foreign(50, at)));
-    }
 }
 
 /// The step of a transaction on the account. Beside it, the transaction creates another account.

@@ -1,21 +1,17 @@
 //! Tables with writers that ignore versions: each of our writes demands every value, and has a token.
 
 use super::world::{
-    Account, Anybody, Setup, TABLE, account, accounts, balance, deposit, foreign, get, key, number, put, remove, row,
-    set, update, with_foreign,
+    Account, Anybody, TABLE, account, accounts, balance, deposit, foreign, key, number, put, remove, row, update,
+    with_foreign,
 };
 use crate::harness::clients::{Reply, client_whose};
-use crate::harness::engine::{Asked, Engine, store};
-use fencepost::{Edit, Failure, FailureKind, Table, UpdateError};
+use crate::harness::engine::{Asked, store};
+use fencepost::{Failure, FailureKind, Table, UpdateError};
 use serde_json::Value;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep_until};
-
-fn add<S: Setup>(by: i64) -> Edit<Account<S>> {
-    balance().add(by, 0..=1000)
-}
 
 /// The writes of a log, each of which must be a transaction of one step with a token. Gives the steps.
 fn steps(log: &[Asked]) -> Vec<Value> {
@@ -54,7 +50,7 @@ async fn every_write_is_a_transaction_of_one_step_that_demands_each_declared_val
     assert_eq!(costs(1, "an update").1[":d0"], number(57));
     table.update_at_version(&key(), at, deposit(1)).await.expect("that version");
     assert_eq!(costs(1, "an update at a version").1[":d0"], number(64));
-    let added = table.edit(&key(), &add(5)).await.expect("within the bounds");
+    let added = table.edit(&key(), &balance().add(5, 0..=1000)).await.expect("within the bounds");
     assert_eq!(added.item.expect("it decodes").expect("it was read again").value, account(70));
     assert_eq!(costs(2, "an add, which a transaction does not show").1[":d0"], number(65));
     table.delete_at_version(&key(), added.at).await.expect("that version");
@@ -64,63 +60,6 @@ async fn every_write_is_a_transaction_of_one_step_that_demands_each_declared_val
     costs(0, "a create");
     table.delete(&key()).await.expect("an account");
     costs(1, "a delete");
-}
-
-/// Another program sets a row of ours back to a lower version.
-fn lower(engine: &Engine, balance: i64) {
-    set(engine, &[("balance", number(balance)), ("version", number(1))]);
-}
-
-/// No tombstone stays: another program could make it look alive, or a live row look deleted.
-#[tokio::test(start_paused = true)]
-async fn a_deleted_row_that_another_program_makes_again_takes_every_change() {
-    let alive = || async {
-        let engine = with_foreign(Some(7));
-        let table = accounts::<Anybody>(&engine);
-        table.delete(&key()).await.expect("an account");
-        assert!(row(&engine).is_null(), "it is removed");
-        lower(&engine, 30);
-        (engine, table)
-    };
-    let (_, table) = alive().await;
-    assert_eq!(get(&table).await.expect("alive again").value, account(30));
-    assert_eq!(update(&table, 5).await.expect("an account").value, account(35));
-    let (_, table) = alive().await;
-    let added = table.edit(&key(), &add(5)).await.expect("within the bounds");
-    assert_eq!(added.item.expect("it decodes").expect("it was read").value, account(35));
-    let (engine, table) = alive().await;
-    table.delete(&key()).await.expect("an account");
-    assert!(row(&engine).is_null(), "it is removed");
-}
-
-/// A mark of a later version would bury the row when its version rises to it.
-#[tokio::test(start_paused = true)]
-async fn a_row_with_the_mark_of_a_later_version_stays_alive_while_its_version_rises() {
-    let marked = |mut row: Value| {
-        row["_buried"] = number(8);
-        row
-    };
-    for is_add in [false, true] {
-        let engine = with_foreign(Some(7));
-        let table = accounts::<Anybody>(&engine);
-        // A row of ours at a version that fell, then a row of another program.
-        table.delete(&key()).await.expect("an account");
-        lower(&engine, 50);
-        set(&engine, &[("version", number(7))]);
-        for row in [None, Some(marked(foreign(50, Some(7))))] {
-            if let Some(row) = row {
-                put(&engine, &row);
-            }
-            if is_add {
-                table.edit(&key(), &add(1)).await.map(drop).expect("within the bounds");
-            } else {
-                update(&table, 1).await.map(drop).expect("an account");
-            }
-            let now = get(&table).await.expect("alive");
-            assert_eq!((now.value, now.at.version.get()), (account(51), 8));
-            assert!(super::world::row(&engine)["_buried"].is_null());
-        }
-    }
 }
 
 /// The lead of the client's clock: almost the four minutes assumed beside such writers.

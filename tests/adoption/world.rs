@@ -1,6 +1,7 @@
 //! Accounts of a bank. Its other programs keep the version in `version`.
 
 use crate::harness::engine::Engine;
+use crate::harness::states;
 use fencepost::field::Field;
 use fencepost::http::Resource;
 use fencepost::{ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned, WithoutTtl};
@@ -36,20 +37,12 @@ const SHARED: WithoutTtl = Settings::without_ttl().shared_with_versioned_writers
 setups! {
     /// The other programs are gone. TTL removes tombstones.
     Alone: Settings::own().names(NAMES);
-    /// The other programs are gone. A sweep removes tombstones.
-    Swept: Settings::without_ttl().swept().names(NAMES);
     /// The other programs demand the version and raise it.
     Shared: SHARED.swept().names(NAMES);
-    /// The same, and tombstones stay for ever.
-    Kept: SHARED.kept().names(NAMES);
     /// The same, and deletes are physical.
     SharedRemoved: SHARED.removed().names(NAMES);
     /// The other programs write as they like.
     Anybody: Settings::open_to_any().names(NAMES);
-    /// Every attribute of this crate has another name, and versions begin at 5.
-    Renamed: SHARED.swept().first_version(5).names(
-        Names::DEFAULT.version("v").incarnation("i").writes("w").purge_at("p").buried("b").fence("f")
-    );
     /// Two Regions write the table.
     Regional: Settings::without_ttl().in_regions().swept().names(NAMES);
 }
@@ -129,39 +122,25 @@ pub fn remove(engine: &Engine) {
 
 /// Another program sets attributes of the row, without a condition.
 pub fn set(engine: &Engine, attributes: &[(&str, Value)]) {
-    let parts: Vec<_> = (0..attributes.len()).map(|index| format!("#{index} = :{index}")).collect();
-    let names = attributes.iter().enumerate().map(|(index, (name, _))| (format!("#{index}"), json!(name)));
-    let values = attributes.iter().enumerate().map(|(index, (_, value))| (format!(":{index}"), value.clone()));
-    let request = json!({
-        "TableName": TABLE,
-        "Key": {KEY: {"S": "a-1"}},
-        "UpdateExpression": format!("SET {}", parts.join(", ")),
-        "ExpressionAttributeNames": names.collect::<serde_json::Map<_, _>>(),
-        "ExpressionAttributeValues": values.collect::<serde_json::Map<_, _>>(),
-    });
-    engine.raw("UpdateItem", &request);
+    states::set(engine, TABLE, "a-1", attributes);
 }
 
-/// Another program adds to the balance as most libraries update: it demands the version, raises it, and names no other
-/// attribute.
+/// A number of the row, or 0.
+fn number_of(engine: &Engine, name: &str) -> i64 {
+    row(engine)[name]["N"].as_str().and_then(|number| number.parse().ok()).unwrap_or_default()
+}
+
+/// Another program adds to the balance as most libraries update: it raises the version, and names no other attribute.
 pub fn foreign_update(engine: &Engine, by: i64) {
-    let request = json!({
-        "TableName": TABLE,
-        "Key": {KEY: {"S": "a-1"}},
-        "UpdateExpression": "SET balance = if_not_exists(balance, :zero) + :by, #v = if_not_exists(#v, :zero) + :one",
-        "ExpressionAttributeNames": {"#v": "version"},
-        "ExpressionAttributeValues": {":by": number(by), ":one": number(1), ":zero": number(0)},
-    });
-    engine.raw("UpdateItem", &request);
+    let [balance, version] = ["balance", "version"].map(|name| number_of(engine, name));
+    set(engine, &[("balance", number(balance + by)), ("version", number(version + 1))]);
 }
 
-/// Another program adds to the balance as `PynamoDB` saves: it demands the version, raises it, and puts its known
-/// attributes. The attributes of this crate are gone.
+/// Another program adds to the balance as `PynamoDB` saves: it raises the version, and puts its known attributes. The
+/// attributes of this crate are gone.
 pub fn foreign_save(engine: &Engine, by: i64) {
-    let row = row(engine);
-    let of = |name: &str| row[name]["N"].as_str().and_then(|number| number.parse::<i64>().ok()).unwrap_or_default();
-    let item = json!({KEY: {"S": "a-1"}, "balance": number(of("balance") + by), "version": number(of("version") + 1)});
-    put(engine, &item);
+    let [balance, version] = ["balance", "version"].map(|name| number_of(engine, name));
+    put(engine, &json!({KEY: {"S": "a-1"}, "balance": number(balance + by), "version": number(version + 1)}));
 }
 
 pub fn row(engine: &Engine) -> Value {
@@ -169,7 +148,7 @@ pub fn row(engine: &Engine) -> Value {
 }
 
 /// The name of the write that made or adopted the row, as its memory has it.
-pub fn name_of(incarnation: &Value) -> String {
+fn name_of(incarnation: &Value) -> String {
     let bytes = incarnation["B"].as_str().unwrap_or_else(|| panic!("bytes: {incarnation}"));
     bytes.trim_end_matches('=').replace('+', "-").replace('/', "_")
 }

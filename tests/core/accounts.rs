@@ -1,9 +1,10 @@
 //! The data of these tests: accounts, and changes of them by other programs.
 
 use crate::harness::engine::{Engine, number};
+use crate::harness::states::{set, set_by_another};
 use fencepost::{Call, Deadline, Record, Rng, Store, Table};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
@@ -40,34 +41,15 @@ pub fn balance(engine: &Engine, id: &str) -> i64 {
     number(&engine.row(TABLE, "accountId", id), "balance")
 }
 
-/// An update by another program. In its expression, `#v` is the version, `#w` the memory and `#p` the end of a tombstone,
-/// `#given` and `#served` are the numbers of the line.
-pub fn change(engine: &Engine, table: &str, key: &Value, expression: &str, values: &Value) {
-    let mut request = json!({"TableName": table, "Key": key, "UpdateExpression": expression,
-        "ExpressionAttributeValues": values});
-    let names =
-        [("#v", "_version"), ("#w", "_writes"), ("#p", "_purgeAt"), ("#given", "_given"), ("#served", "_served")];
-    for (name, attribute) in names {
-        if expression.contains(name) {
-            request["ExpressionAttributeNames"][name] = json!(attribute);
-        }
-    }
-    engine.raw("UpdateItem", &request);
-}
-
-fn change_account(engine: &Engine, id: &str, expression: &str, number: i64) {
-    let values = json!({":n": {"N": number.to_string()}});
-    change(engine, TABLE, &json!({"accountId": {"S": id}}), expression, &values);
-}
-
 /// Another program sets a balance without a new version.
 pub fn set_balance(engine: &Engine, id: &str, balance: i64) {
-    change_account(engine, id, "SET balance = :n", balance);
+    set(engine, TABLE, id, &[("balance", json!({"N": balance.to_string()}))]);
 }
 
 /// Another client's committed write, between two of ours.
 pub fn rival(engine: &Engine, id: &str) {
-    change_account(engine, id, "SET balance = balance + :n, #v = #v + :n", 1);
+    let balance = json!({"N": (balance(engine, id) + 1).to_string()});
+    set_by_another(engine, TABLE, id, &[("balance", balance)]);
 }
 
 /// Random numbers with which a change goes again at once after its first lost race, or else looks first.

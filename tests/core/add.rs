@@ -1,6 +1,5 @@
 //! `Table::edit`: bands and windows with what they cost, and answers that do not decode.
 
-use super::accounts::change;
 use crate::harness::engine::{Engine, number};
 use crate::harness::states::set_by_another;
 use fencepost::field::Field;
@@ -65,14 +64,8 @@ pub fn stock_of(engine: &Engine) -> i64 {
 }
 
 /// Commits of other writers, between two requests of ours.
-pub fn rivals(engine: &Engine, commits: usize) {
-    for _ in 0..commits {
-        change_shelf(engine, "SET #v = #v + :n", &json!({":n": {"N": "1"}}));
-    }
-}
-
-pub fn change_shelf(engine: &Engine, expression: &str, values: &Value) {
-    change(engine, TABLE, &json!({"shelfId": {"S": "s-1"}}), expression, values);
+fn rivals(engine: &Engine, commits: usize) {
+    (0..commits).for_each(|_| set_by_another(engine, TABLE, "s-1", &[]));
 }
 
 #[tokio::test]
@@ -122,7 +115,7 @@ async fn an_edit_decodes_its_item_no_more_often_after_lost_races() {
         let engine = Engine::with_tables(&[(TABLE, "shelfId")]);
         let client = client_answered_by(&engine, move |engine, writes, operation, _| {
             if operation == "UpdateItem" && (1..=races).contains(&writes) {
-                change_shelf(engine, "SET #v = #v + :n", &json!({":n": {"N": "100"}}));
+                rivals(engine, 100);
             }
             Reply::After(Duration::ZERO)
         });

@@ -1,7 +1,7 @@
 //! `Store::check` says at the start of a program what is wrong with its table, and printed tables pass it.
 
 use crate::harness::clients::{Silent, client_whose, client_without_answers, error};
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, properties_of, with_properties};
 use aws_sdk_dynamodb::Client;
 use fencepost::{
     Error, Failure, FailureKind, Index, Names, Projection, Record, SchemaMismatch, Settings, Store, TableSchema,
@@ -57,15 +57,8 @@ fn table(key: &str, ttl: &str) -> Engine {
     created(&properties_of(&schema.to_cloudformation("Orders")))
 }
 
-/// An engine with the table of these properties of `CloudFormation`, which the requests name alike.
 fn created(properties: &Value) -> Engine {
-    let (engine, mut request) = (Engine::embedded(&[]), properties.clone());
-    let ttl = request.as_object_mut().and_then(|request| request.remove("TimeToLiveSpecification"));
-    engine.raw("CreateTable", &request);
-    if let Some(ttl) = ttl {
-        engine.raw("UpdateTimeToLive", &json!({"TableName": "Orders", "TimeToLiveSpecification": ttl}));
-    }
-    engine
+    with_properties(Engine::embedded(&[]), properties)
 }
 
 async fn said_by(client: &Client, schema: &TableSchema) -> String {
@@ -252,12 +245,6 @@ fn in_words_of_cloudformation(configuration: &str) -> Value {
         }
     }
     properties
-}
-
-fn properties_of(template: &str) -> Value {
-    let template: Value = serde_json::from_str(template).expect("JSON");
-    assert_eq!(template["Resources"]["OrdersTable"]["Type"], "AWS::DynamoDB::Table");
-    template["Resources"]["OrdersTable"]["Properties"].clone()
 }
 
 #[tokio::test]

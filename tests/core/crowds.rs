@@ -3,11 +3,8 @@
 use super::accounts::{Account, TABLE, add_one, call, chance, engine, rival, with_accounts};
 use crowds::HOP;
 use crowds::crowd::{Load, Outcome, Stores, Way as By, play};
-use fencepost::{Record, Settings, Store, Table};
-use serde::{Deserialize, Serialize};
+use fencepost::{Store, Table};
 use std::cell::Cell;
-use std::sync::atomic::AtomicBool;
-use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// The write units of an outcome, and its read units at a fifth, which is their price.
@@ -136,30 +133,4 @@ async fn each_conflict_costs_a_write_a_look_costs_a_read_and_the_second_conflict
         assert_eq!(updated.value.balance, 51 + rivals, "the decision was made again on the current item");
         assert_eq!((engine.take_counts(), call.tally().attempts), (counts, attempts), "{rivals}, {goes_at_once}");
     }
-}
-
-/// An account that programs without Fencepost write too.
-#[derive(Clone, Serialize, Deserialize, Record)]
-#[record(key = "accountId", settings = Settings::without_ttl().shared_with_versioned_writers().swept())]
-struct Shared {
-    balance: i64,
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_table_that_other_programs_write_has_no_lines() {
-    let engine = engine();
-    let accounts: Table<Shared> = Store::new(&engine.client()).with_rng(chance(true)).table(TABLE);
-    accounts.create("a-1", &Shared { balance: 50 }).await.expect("a free key");
-    engine.take_log();
-    let comes = AtomicBool::new(true);
-    let decide = |account: &Shared| {
-        if comes.swap(false, Relaxed) {
-            rival(&engine, "a-1");
-        }
-        Shared { balance: account.balance + 1 }
-    };
-    accounts.update_with_retry("a-1", decide).await.expect("an account");
-    assert_eq!(engine.take_counts(), (1, 2));
-    let row = engine.row(TABLE, "accountId", "a-1");
-    assert!(["_given", "_served"].iter().all(|name| row.get(name).is_none()), "{row}");
 }

@@ -1,8 +1,9 @@
 //! Edits in transactions that an item refuses by its conditions: what the caller is told, and how a decision may go on.
 
 use super::accounts::{Account, call};
-use super::add::{Shelf, TABLE, change_shelf, row};
+use super::add::{Shelf, TABLE, row};
 use crate::harness::engine::Engine;
+use crate::harness::states::set;
 use fencepost::field::Field;
 use fencepost::{Attempt, Edit, Error, Failure, FailureKind, Item, Reads, Record, RetryPolicy, Settings, Store};
 use serde::{Deserialize, Serialize};
@@ -78,7 +79,7 @@ async fn an_item_that_refuses_the_edit_of_a_transaction_is_not_asked_again_and_t
         assert_eq!(refused::<Open>(true, edit).await, (1, 1), "{edit}");
     }
     let (engine, store) = with_receipts().await;
-    change_shelf(&engine, "SET #p = :p", &json!({":p": {"N": "4102444800"}}));
+    set(&engine, TABLE, "s-1", &[("_purgeAt", json!({"N": "4102444800"}))]);
     engine.take_log();
     let gone = edit_with_receipt::<Shelf>((&store, true), |attempt, shelf| Ok(attempt.edit(shelf, &take(1))?)).await;
     assert!(matches!(gone, Err(Error::Failed(Failure { kind: FailureKind::EditRefused { .. }, .. }))), "{gone:?}");

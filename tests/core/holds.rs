@@ -7,7 +7,7 @@ use fencepost::{
     VersionError,
 };
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::sync::Mutex;
 use std::time::{Duration, SystemTime};
 use tokio::time::Instant;
@@ -280,7 +280,6 @@ async fn a_product_with_a_hundred_holds_takes_another_one_when_some_are_settled(
     }
 }
 
-/// The create of a burned attempt is refused. Its process begins again.
 /// Nobody takes from it any more, so nobody removes these holds along the way, and each newcomer reads the orders of all.
 #[tokio::test(start_paused = true)]
 async fn whoever_is_refused_by_a_sold_out_item_removes_eight_placed_holds() {
@@ -293,53 +292,6 @@ async fn whoever_is_refused_by_a_sold_out_item_removes_eight_placed_holds() {
         assert!(matches!(newcomer.order("late", &["p-0"], 1).await, Err(Error::Refused(_))));
         assert_eq!((newcomer.stock("p-0"), newcomer.holds("p-0")), (0, left));
     }
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_slow_process_whose_attempt_is_burned_orders_once_all_the_same() {
-    let shop = Shop::with(&[3]).await;
-    let other = Shop::of(&shop.engine);
-    let engine = shop.engine.clone();
-    let client = crate::harness::clients::client_whose(&shop.engine, move |of, _, operation, body| {
-        if operation == "PutItem" && of.row("Orders", "id", "o-1") == Value::Null {
-            let key = json!({"TableName": "Orders", "Item": {"id": {"S": "o-1"}, "_version": {"N": "1"}, "_buried": {"N": "1"},
-                "_incarnation": {"B": "AAAAAAAAAAA="}, "_writes": {"M": {}}}});
-            engine.raw("PutItem", &key);
-        }
-        of.answer(operation, body)
-    });
-    let random = Mutex::new(fastrand::Rng::with_seed(7));
-    let slow = store(
-        &client,
-        || SystemTime::UNIX_EPOCH + Duration::from_hours(500_000),
-        move || random.lock().expect("no panic").u64(..),
-    );
-    let orders = slow.table("Orders");
-    let products = slow.table::<Product>("Products").held_for(&orders);
-    let slow = Shop { engine: shop.engine.clone(), store: slow, products, orders };
-    slow.order("o-1", &["p-0"], 2).await.expect("enough");
-    assert_eq!(shop.stock("p-0"), 1);
-    let refused = other.order("o-2", &["p-0"], 2).await;
-    assert!(matches!(refused, Err(Error::Refused("it is sold out"))), "{refused:?}");
-    assert_eq!(shop.stock("p-0"), 1);
-}
-
-/// A decision that looks at no product rests on what the client remembers of it, and no refusal does.
-#[tokio::test(start_paused = true)]
-async fn a_remembered_product_refuses_no_order_that_its_row_takes() {
-    let shop = Shop::with(&[3]).await;
-    shop.order("o-1", &["p-0"], 3).await.expect("enough");
-    Shop::of(&shop.engine).products.edit("p-0", &Product::FIELDS.stock.add(5, 0..)).await.expect("a restock");
-    let mut reads = Reads::new();
-    let order = reads.later("order", &shop.orders, "o-2");
-    let product = reads.remembered("product", &shop.products, "p-0");
-    let placed = shop.store.transact_with_retry(reads, |attempt| {
-        attempt.edit_blind(product, &take(4))?;
-        attempt.put_if_absent(order, &Order { quantity: 4 })?;
-        Ok::<_, Error>(())
-    });
-    placed.await.expect("enough since the restock");
-    assert_eq!(shop.stock("p-0"), 1);
 }
 
 /// Each item is settled by the rows of its own table, although both tables may have rows with the same key.

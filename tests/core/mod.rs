@@ -12,7 +12,6 @@ mod leases;
 mod limits;
 mod misuse;
 mod refusals;
-mod rejected;
 mod spans;
 mod storms;
 mod tombstones;

@@ -2,11 +2,11 @@
 //! adds.
 
 use super::accounts;
-use super::accounts::{Account, TABLE, call, chance, rival, set_balance};
+use super::accounts::{Account, TABLE, chance, rival, set_balance};
 use crate::harness::clients::{client_whose, client_whose_first_write, lost, step_in_conflict};
 use crate::harness::engine::{Engine, is_read};
-use aws_sdk_dynamodb::Client;
-use fencepost::{Call, Error, Reads, Record, Settings, Store, Table};
+use crate::harness::states::set;
+use fencepost::{Error, Reads, Record, Settings, Store, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -19,29 +19,6 @@ async fn with_accounts() -> Engine {
 
 fn balances(engine: &Engine) -> [i64; 2] {
     ["a-1", "a-2"].map(|id| accounts::balance(engine, id))
-}
-
-/// Moves the rest of `a-2`, but 30 at most, to `a-1`. Refuses if nothing is left. It adds to `a-2` without a demand on its
-/// version.
-async fn transfer(client: &Client, call: &Call) -> Result<i64, Error<()>> {
-    let store = Store::new(client);
-    let accounts: Table<Account> = store.table(TABLE);
-    let mut reads = Reads::new();
-    let [to, from] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
-    let store = store.in_call(call);
-    let moved = store.transact_with_retry(reads, |attempt| {
-        let balance =
-            |account: Option<fencepost::Versioned<Account>>| account.map_or(0, |account| account.value.balance);
-        let (there, left) = (balance(attempt.get(to)?), balance(attempt.get(from)?));
-        let amount = left.min(30);
-        if amount == 0 {
-            return Err(Error::Refused(()));
-        }
-        attempt.update_at(to, &Account { balance: there + amount })?;
-        attempt.edit(from, &Account::FIELDS.balance.add(-amount, 0..=1000))?;
-        Ok(amount)
-    });
-    moved.await
 }
 
 fn operations(engine: &Engine) -> Vec<String> {
@@ -63,8 +40,19 @@ async fn a_row_that_a_burn_has_shown_is_not_read_again() {
         }
         _ => engine.answer(operation, body),
     });
-    let moved = transfer(&client, &call()).await;
-    assert_eq!((moved.expect("there are 5"), balances(&engine)), (5, [55, 0]));
+    let store = Store::new(&client);
+    let accounts: Table<Account> = store.table(TABLE);
+    let mut reads = Reads::new();
+    let [to, from] = ["a-1", "a-2"].map(|id| reads.item(id, &accounts, id));
+    // It moves the rest of `a-2`, but 30 at most, and adds to `a-2` without a demand on its version.
+    let moved = store.transact_with_retry(reads, |attempt| {
+        let [there, left] = [attempt.get(to)?, attempt.get(from)?].map(|one| one.map_or(0, |one| one.value.balance));
+        let amount = left.min(30);
+        attempt.update_at(to, &Account { balance: there + amount })?;
+        attempt.edit(from, &Account::FIELDS.balance.add(-amount, 0..=1000))?;
+        Ok::<_, Error>(amount)
+    });
+    assert_eq!((moved.await.expect("there are 5"), balances(&engine)), (5, [55, 0]));
     let expected = ["BatchGetItem", "TransactWriteItems", "UpdateItem", "TransactWriteItems"];
     assert_eq!(operations(&engine), expected);
 }
@@ -80,8 +68,7 @@ struct Open {
 /// `changed`. Returns the requests.
 async fn double_both<T: Record>(changed: &'static str, values: usize, double: fn(&T) -> T) -> Vec<String> {
     let engine = with_accounts().await;
-    let more = json!({":more": {"L": vec![json!({"NULL": true}); values]}});
-    accounts::change(&engine, TABLE, &json!({"accountId": {"S": "a-1"}}), "SET more = :more", &more);
+    set(&engine, TABLE, "a-1", &[("more", json!({"L": vec![json!({"NULL": true}); values]}))]);
     let client = client_whose_first_write(&engine, move |engine, operation, body| {
         rival(engine, changed);
         engine.take_log();

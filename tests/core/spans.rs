@@ -2,7 +2,7 @@
 //! operation, and what an observer is told.
 
 use super::accounts::{Account, TABLE, add_one, engine};
-use crate::harness::clients::{Way, client_that, client_whose, error, lost};
+use crate::harness::clients::{Way, client_that, client_whose, client_whose_first_write, error, lost};
 use crate::harness::engine::{Engine, is_read};
 use aws_sdk_dynamodb::Client;
 use fencepost::{Error, Key, Observed, Reads, Store, Table};
@@ -179,12 +179,9 @@ fn observed(store: &Store) -> (Store, Arc<Mutex<Vec<String>>>) {
 async fn an_operation_has_a_span_around_its_sends_and_is_told_to_the_observer() {
     let engine = engine();
     // The answer to the first write is lost.
-    let client = client_whose(&engine, |engine, writes, operation, body| match writes {
-        0 if !is_read(operation) => {
-            engine.answer(operation, body);
-            lost()
-        }
-        _ => engine.answer(operation, body),
+    let client = client_whose_first_write(&engine, |engine, operation, body| {
+        engine.answer(operation, body);
+        lost()
     });
     let (direct, key) = table(&engine, &engine.client()).await;
     let (store, told) = observed(&Store::new(&client));

@@ -37,6 +37,9 @@ async fn a_tombstone_is_kept_for_a_week_or_as_asked_but_for_an_hour_at_least_and
             let (row, end) = (engine.row(TABLE, Session::PARTITION_KEY, "s-1"), (NOW + kept).to_string());
             let ends = ["_purgeAt", "end"].map(|name| row[name]["N"].as_str());
             assert_eq!(ends, [Some(end.as_str()); 2], "{asked:?} {in_transaction}");
+            engine.take_log();
+            table.create("s-1", &Session { end: None }).await.expect("only a tombstone");
+            assert_eq!(engine.take_counts(), (0, 2), "the first write shows the tombstone");
         }
     }
 }

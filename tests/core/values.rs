@@ -1,6 +1,5 @@
 //! Values: what a table cannot keep as it is is refused by name before anything is sent; what it keeps is exact.
 
-use super::accounts::change;
 use crate::harness::engine::{Engine, failure_of};
 use fencepost::AttributeValue::{self, M, N};
 use fencepost::field::Field;
@@ -147,7 +146,6 @@ async fn an_attribute_that_another_program_stored_as_a_set_stays_a_set() {
     let row = json!({"noteId": {"S": "n-1"}, "count": {"N": "1"}, "tags": {"SS": tags},
         "more": {"M": {"odd": {"NS": ["1", "3"]}, "even": {"L": []}}}});
     engine.raw("PutItem", &json!({"TableName": TABLE, "Item": row}));
-    let key = json!({"noteId": {"S": "n-1"}});
     let stored = || {
         let mut row = engine.row(TABLE, "noteId", "n-1");
         let mut members: Vec<String> = serde_json::from_value(row["tags"]["SS"].take()).expect("a set");
@@ -170,7 +168,9 @@ async fn an_attribute_that_another_program_stored_as_a_set_stays_a_set() {
     with(|note| note.tags.extend(["new".to_owned()])).await.expect("a note");
     with(|note| note.more.get_mut("odd").expect("a set").extend([5])).await.expect("a note");
     assert_eq!(stored(), (41, json!({"NS": ["1", "3", "5"]})));
-    change(&engine, TABLE, &key, "ADD tags :more", &json!({":more": {"SS": ["theirs"]}}));
+    let more = json!({"TableName": TABLE, "Key": {"noteId": {"S": "n-1"}}, "UpdateExpression": "ADD tags :more",
+        "ExpressionAttributeValues": {":more": {"SS": ["theirs"]}}});
+    engine.raw("UpdateItem", &more);
     table.edit("n-1", &odd.set([7].into())).await.expect("a note");
     assert_eq!(stored(), (42, json!({"NS": ["7"]})));
     let unchanged = table.edit("n-1", &odd.set([7].into()).only_if_changed()).await.expect_err("it is so");

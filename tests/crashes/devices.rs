@@ -44,6 +44,8 @@ impl Killed for Devices {
         case(PATCH, Tombstone, Plain, Nothing, GONE),
         case(PATCH, Present, Plain, Once, ["200", "200"]),
         case(PATCH, Present, IfMatch, Once, ["200", STALE]),
+        case(PATCH, Absent, IfAny, Nothing, GONE),
+        case(PATCH, Tombstone, IfAny, Nothing, GONE),
         case(PATCH, Absent, Keyed, Nothing, GONE),
         case(PATCH, Tombstone, Keyed, Nothing, GONE),
         case(PATCH, Present, Keyed, Once, ["200", "200 replayed"]),

@@ -14,21 +14,16 @@ use tokio::time::Instant;
 /// The time of an invocation.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The same device, where a rival commits before every write.
-fn rivalled(world: &World) -> World {
-    let client = client_whose(&world.engine, |engine, _, operation, body| {
+#[tokio::test(start_paused = true)]
+async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
+    let (world, created) = World::with_lamp().await;
+    let never = |silent| world.reached_by(&client_without_answers(&world.engine, silent));
+    let rivalled = client_whose(&world.engine, |engine, _, operation, body| {
         if operation == "UpdateItem" {
             set_by_another(engine, DEVICES, "lamp-1", &[]);
         }
         engine.answer(operation, body)
     });
-    world.reached_by(&client)
-}
-
-#[tokio::test(start_paused = true)]
-async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
-    let (world, created) = World::with_lamp().await;
-    let never = |silent| world.reached_by(&client_without_answers(&world.engine, silent));
     let delete = Event::delete().header("if-match", created.etag());
     for (world, event, expected) in [
         (never(Silent::Always), Event::get(), (503, "unavailable", true)),
@@ -36,7 +31,7 @@ async fn the_function_answers_503_or_504_before_lambda_would_kill_it() {
         (never(Silent::Always), delete, (504, "outcome_unknown", false)),
         (never(Silent::Always), Event::create(), (504, "outcome_unknown", false)),
         (never(Silent::ForWrites), Event::adjust(), (504, "outcome_unknown", false)),
-        (rivalled(&world), Event::patch_state(), (503, "contention", true)),
+        (world.reached_by(&rivalled), Event::patch_state(), (503, "contention", true)),
     ] {
         let began = Instant::now();
         let answer = world.send_with(&event, context(TIMEOUT)).await;

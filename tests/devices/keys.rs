@@ -134,26 +134,3 @@ async fn a_keyed_change_at_a_version_is_not_decided_again_at_another() {
     let anew = Event::adjust().key("k-1").header("if-match", read.etag());
     assert_eq!(world.send(&anew).await.shows(200, 3)["state"]["brightness"], 51, "a refusal does not close the key");
 }
-
-/// The first of two changes must not undo the second, that of another client.
-#[tokio::test]
-async fn a_keyed_change_that_is_repeated_after_another_clients_is_answered_and_not_applied() {
-    for (set, mine, theirs) in [
-        (Event::adjust(), r#"{"attribute":"brightness","by":1}"#, r#"{"attribute":"brightness","by":-9}"#),
-        (Event::patch_state(), r#"{"brightness":70}"#, r#"{"brightness":20}"#),
-        (Event::set_status(), r#"{"status":"offline"}"#, r#"{"status":"online"}"#),
-        (Event::set_config(), r#"{"mode":"night"}"#, r#"{"mode":"day"}"#),
-    ] {
-        let (mine, theirs) = (set.clone().text(mine).key("k-1"), set.text(theirs));
-        let (world, _) = World::with_lamp().await;
-        let first = world.send(&mine).await;
-        first.shows(200, 2);
-        world.pass(HOUR); // a config may change again
-        let second = world.send(&theirs).await;
-        second.shows(200, 3);
-        world.engine.take_counts();
-        assert_replayed(&world, &first, &world.send(&mine).await);
-        assert_eq!(world.send(&Event::get()).await.body, second.body, "{mine:?} was applied again");
-        world.refused(&theirs.key("k-1"), 422, "idempotency_key_reused").await;
-    }
-}

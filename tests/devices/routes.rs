@@ -6,56 +6,6 @@ use crate::harness::restore::SentWrites;
 use serde_json::{Value, json};
 
 #[tokio::test]
-async fn a_new_device_is_shown_whole_with_its_location_and_its_tag() {
-    let world = World::new();
-    let answer = world.send(&Event::create()).await;
-    let device = answer.shows(201, 1);
-    let expected = json!({
-        "deviceId": "lamp-1",
-        "status": "online",
-        "state": {"brightness": 50},
-        "config": {"fadeMs": 200},
-        "version": 1,
-        "createdAt": "2026-03-07T10:00:00.000Z",
-        "updatedAt": "2026-03-07T10:00:00.000Z",
-    });
-    assert_eq!(device, expected);
-    assert_eq!(answer.header("location"), Some("/devices/lamp-1"));
-    let read = world.send(&Event::get()).await;
-    assert_eq!((read.shows(200, 1), read.etag()), (expected, answer.etag()));
-}
-
-#[tokio::test]
-async fn a_device_that_is_not_there_or_was_deleted_is_not_found_by_any_route() {
-    let (world, created) = World::with_lamp().await;
-    let delete = Event::delete().header("if-match", created.etag());
-    let deleted = world.send(&delete).await;
-    assert_eq!((deleted.status, deleted.body.as_deref()), (204, None));
-    assert_eq!((deleted.header("etag"), deleted.header("content-type")), (None, None));
-    world.refused(&delete, 404, "device_not_found").await;
-    for world in [World::new(), world] {
-        for event in Event::changes().into_iter().chain([Event::get()]) {
-            world.refused(&event.clone().header("if-match", "*"), 404, "device_not_found").await;
-            if event.method() != "DELETE" {
-                world.refused(&event, 404, "device_not_found").await;
-            }
-        }
-    }
-}
-
-#[tokio::test]
-async fn a_tag_that_the_reader_has_already_is_answered_with_304() {
-    let (world, created) = World::with_lamp().await;
-    let tag = created.etag();
-    for header in [tag.to_owned(), "*".to_owned(), format!("W/{tag}"), format!("\"other\", {tag}")] {
-        let answer = world.send(&Event::get().header("if-none-match", &header)).await;
-        assert_eq!((answer.status, answer.header("etag"), answer.body.as_deref()), (304, Some(tag), None), "{header}");
-    }
-    world.send(&Event::patch_state()).await.shows(200, 2);
-    world.send(&Event::get().header("if-none-match", tag)).await.shows(200, 2);
-}
-
-#[tokio::test]
 async fn a_device_that_is_created_again_goes_on_counting_and_starts_empty() {
     let (world, created) = World::with_lamp().await;
     world.send(&Event::set_config()).await.shows(200, 2);

@@ -47,26 +47,9 @@ async fn objects_and_arrays_nest_31_deep_with_plain_values_below_and_no_deeper()
     }
 }
 
-#[tokio::test]
-async fn an_item_over_400_kb_is_refused_and_leaves_the_device_as_it_is() {
-    let world = World::new();
-    let text = |kilobytes: usize| "x".repeat(kilobytes * 1024);
-    let state = |name: &str, kilobytes| json!({"state": {name: text(kilobytes)}}).to_string();
-    for kilobytes in [396, 401, 450, 511] {
-        world.refused(&Event::create().text(&state("a", kilobytes)), 413, "too_large").await;
-    }
-    world.send(&Event::create().text(&state("a", 395))).await.shows(201, 1);
-    let more = json!({"b": text(10)}).to_string();
-    world.refused(&Event::patch_state().text(&more), 413, "too_large").await;
-    world.send(&Event::set_status()).await.shows(200, 2);
-    world.refused(&Event::set_config().text(&more), 413, "too_large").await;
-    world.send(&Event::patch_state().text(r#"{"a":null}"#)).await.shows(200, 3);
-    world.send(&Event::patch_state().text(&more)).await.shows(200, 4);
-}
-
 /// A patch is an edit as long as its device keeps the limit.
 #[tokio::test]
-async fn edits_keep_a_device_within_396_kb_also_at_once_and_one_above_it_can_be_made_smaller() {
+async fn changes_keep_a_device_within_396_kb_also_at_once_and_one_above_it_can_be_made_smaller() {
     const LIMIT: usize = 396 * 1024;
     let text = |bytes: usize| "x".repeat(bytes);
     let stored = |world: &World| {
@@ -75,7 +58,11 @@ async fn edits_keep_a_device_within_396_kb_also_at_once_and_one_above_it_can_be_
         ["a", "b", "c"].iter().filter_map(|name| state[name]["S"].as_str()).map(str::len).sum::<usize>()
     };
     let world = World::new();
-    let state = json!({"state": {"a": text(200 * 1024), "b": "", "c": ""}}).to_string();
+    for kilobytes in [396, 511] {
+        let state = json!({"state": {"a": text(kilobytes * 1024)}}).to_string();
+        world.refused(&Event::create().text(&state), 413, "too_large").await;
+    }
+    let state = json!({"state": {"a": text(200 * 1024), "b": "", "c": ""}, "status": "online"}).to_string();
     world.send(&Event::create().text(&state)).await.shows(201, 1);
     let long = |name: &str| Event::patch_state().text(&json!({name: text(150 * 1024)}).to_string());
     let (b, c) = (long("b"), long("c"));
@@ -83,6 +70,8 @@ async fn edits_keep_a_device_within_396_kb_also_at_once_and_one_above_it_can_be_
     let mut told = [one.status, other.status];
     told.sort_unstable();
     assert_eq!((told, stored(&world)), ([200, 413], 350 * 1024));
+    let config = json!({"d": text(50 * 1024)}).to_string();
+    world.refused(&Event::set_config().text(&config), 413, "too_large").await;
     for kilobytes in [40, 45, 46, 47, 195] {
         let patch = json!({"b": text(kilobytes * 1024)}).to_string();
         let answer = world.send(&Event::patch_state().text(&patch)).await;

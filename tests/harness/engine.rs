@@ -41,6 +41,25 @@ fn filled(engine: Engine, tables: &[(&str, &str)]) -> Engine {
     engine
 }
 
+/// The properties of the table in a template of `CloudFormation` with no other resource.
+pub fn properties_of(template: &str) -> Value {
+    let template: Value = serde_json::from_str(template).expect("JSON");
+    let table = template["Resources"].as_object().and_then(|resources| resources.values().next()).expect("a table");
+    assert_eq!(table["Type"], "AWS::DynamoDB::Table");
+    table["Properties"].clone()
+}
+
+/// The engine with the table of these properties, which the requests name alike.
+pub fn with_properties(engine: Engine, properties: &Value) -> Engine {
+    let mut request = properties.clone();
+    let ttl = request.as_object_mut().and_then(|request| request.remove("TimeToLiveSpecification"));
+    engine.raw("CreateTable", &request);
+    if let Some(ttl) = ttl {
+        engine.raw("UpdateTimeToLive", &json!({"TableName": properties["TableName"], "TimeToLiveSpecification": ttl}));
+    }
+    engine
+}
+
 /// A table with this partition key, and with the indexes that template.yaml gives it.
 fn description(table: &str, key: &str) -> Value {
     let part = |attribute: &KeyAttribute| json!({"AttributeName": attribute.name, "KeyType": attribute.role});

@@ -4,7 +4,6 @@ use super::engine::{self, Engine};
 use fencepost::ItemVersion;
 use judges::register::Version;
 use serde_json::{Value, json};
-use std::fmt::Write as _;
 
 /// The number of an attribute, if it has one.
 pub fn number(row: &Value, name: &str) -> Option<u64> {
@@ -53,18 +52,24 @@ pub fn burn_order(engine: &Engine, orders: &str, order: &str) {
 }
 
 /// Another client sets these attributes of an item and raises its version.
-pub fn set_by_another(engine: &Engine, table: &str, id: &str, set: &[(&str, Value)]) {
-    let (mut update, mut names) = ("SET #v = #v + :one".to_owned(), json!({"#v": "_version"}));
-    let mut values = json!({":one": {"N": "1"}});
-    for (place, (name, value)) in set.iter().enumerate() {
-        let _ = write!(update, ", #a{place} = :a{place}");
+pub fn set_by_another(engine: &Engine, table: &str, id: &str, attributes: &[(&str, Value)]) {
+    let row = engine.row(table, &engine.key_of(table), id);
+    let version = json!({"N": (engine::number(&row, "_version") + 1).to_string()});
+    set(engine, table, id, &[attributes, &[("_version", version)]].concat());
+}
+
+/// Another program sets these attributes of an item at any version.
+pub fn set(engine: &Engine, table: &str, id: &str, attributes: &[(&str, Value)]) {
+    let (mut parts, mut names, mut values) = (Vec::new(), json!({}), json!({}));
+    for (place, (name, value)) in attributes.iter().enumerate() {
+        parts.push(format!("#a{place} = :a{place}"));
         names[format!("#a{place}")] = json!(name);
         values[format!(":a{place}")] = value.clone();
     }
     let request = json!({
         "TableName": table,
         "Key": {engine.key_of(table): {"S": id}},
-        "UpdateExpression": update,
+        "UpdateExpression": format!("SET {}", parts.join(", ")),
         "ExpressionAttributeNames": names,
         "ExpressionAttributeValues": values,
     });

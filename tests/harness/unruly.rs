@@ -18,16 +18,10 @@ pub enum Manner {
     Withheld,
     /// The connection is reset without an answer.
     Reset,
-    /// The headers, and then the connection is closed.
-    HeadersOnly,
-    /// The headers, and then the connection is reset.
-    ResetAfterHeaders,
     /// Half of the body, and then the connection is closed.
     HalfABody,
     /// Half of the body in a chunk, and then the connection is closed.
     HalfOfTheChunks,
-    /// The length is more than the body has. Then the connection is closed.
-    TooLong,
     /// The length is less than the body has. The rest stays on the connection.
     TooShort,
     /// The length is 0, without a body.
@@ -37,17 +31,14 @@ pub enum Manner {
 }
 
 impl Manner {
-    pub const ALL: [Manner; 13] = [
+    pub const ALL: [Manner; 10] = [
         Manner::Well,
         Manner::Continued,
         Manner::InChunks,
         Manner::Withheld,
         Manner::Reset,
-        Manner::HeadersOnly,
-        Manner::ResetAfterHeaders,
         Manner::HalfABody,
         Manner::HalfOfTheChunks,
-        Manner::TooLong,
         Manner::TooShort,
         Manner::Empty,
         Manner::AndAnother,
@@ -68,11 +59,8 @@ impl Manner {
             }
             Manner::Withheld => (whole(), Then::Withheld),
             Manner::Reset => (String::new(), Then::Reset),
-            Manner::HeadersOnly => (answer(status, &length(body.len()), ""), Then::Closed),
-            Manner::ResetAfterHeaders => (answer(status, &length(body.len()), ""), Then::Reset),
             Manner::HalfABody => (answer(status, &length(body.len()), half), Then::Closed),
             Manner::HalfOfTheChunks => (answer(status, chunked, &chunk(half)), Then::Closed),
-            Manner::TooLong => (answer(status, &length(body.len() + 7), body), Then::Closed),
             Manner::TooShort => (answer(status, &length(body.len() - 1), body), Then::Open),
             Manner::Empty => (answer(status, &length(0), ""), Then::Open),
             Manner::AndAnother => (whole() + &answer(200, &length(2), "{}"), Then::Open),

@@ -1,9 +1,8 @@
 //! The listed items: messages in rooms, in the order of their numbers, and with indexes of every kind.
 
-use crate::harness::engine::Engine;
-use fencepost::{Error, Index, InvalidCursor, Key, Listed, Page, Projection, Query, Record, Store, Table};
+use crate::harness::engine::{Engine, properties_of, with_properties};
+use fencepost::{Error, Index, InvalidCursor, Key, Listed, Page, Projection, Query, Record, Store, Table, TableSchema};
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 
 pub const TABLE: &str = "Messages";
 
@@ -88,39 +87,12 @@ index!(
     Projection::Include(&["rank", "_version", "_purgeAt", "_buried"])
 );
 
-fn schema(partition: &str, sort: Option<&str>) -> Value {
-    let part = |name: &str, kind: &str| json!({"AttributeName": name, "KeyType": kind});
-    let sort = sort.map(|name| part(name, "RANGE"));
-    [part(partition, "HASH")].into_iter().chain(sort).collect()
-}
-
-fn described<I: Index>() -> Value {
-    let projection = match I::PROJECTION {
-        Projection::All => json!({"ProjectionType": "ALL"}),
-        Projection::KeysOnly => json!({"ProjectionType": "KEYS_ONLY"}),
-        Projection::Include(names) => json!({"ProjectionType": "INCLUDE", "NonKeyAttributes": names}),
-    };
-    json!({"IndexName": I::NAME, "KeySchema": schema(I::PARTITION_KEY, I::SORT_KEY), "Projection": projection})
-}
-
 /// The empty table with its indexes.
 pub fn engine() -> Engine {
-    let attribute = |(name, kind): (&str, &str)| json!({"AttributeName": name, "AttributeType": kind});
-    let attributes = [("room", "S"), ("number", "N"), ("author", "S"), ("rank", "N")].map(attribute);
-    let table = json!({
-        "TableName": TABLE,
-        "KeySchema": schema("room", Some("number")),
-        "AttributeDefinitions": attributes,
-        "GlobalSecondaryIndexes": [
-            described::<ByAuthor>(), described::<Headlines>(), described::<Keys>(), described::<ByNumber>(),
-            described::<RankByNumber>(),
-        ],
-        "LocalSecondaryIndexes": [described::<ByRank>()],
-        "BillingMode": "PAY_PER_REQUEST",
-    });
-    let engine = Engine::with_tables(&[]);
-    engine.raw("CreateTable", &table);
-    engine
+    let schema = TableSchema::of::<Message>().with_index(ByAuthor).with_index(Headlines).with_index(Keys);
+    let schema = schema.with_index(ByNumber).with_index(RankByNumber).with_index(ByRank);
+    let schema = schema.with_key_type("number", "N".into()).with_key_type("rank", "N".into());
+    with_properties(Engine::with_tables(&[]), &properties_of(&schema.to_cloudformation(TABLE)))
 }
 
 /// The table over a client of its own.

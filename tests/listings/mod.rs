@@ -1,6 +1,5 @@
 //! Listings: queries of tables and indexes, their cursors, and reads of many keys.
 
-mod cursors;
 mod messages;
 mod pages;
 mod scans;

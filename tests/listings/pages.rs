@@ -1,11 +1,13 @@
 //! The items, the cost and the end of a page, what an index shows, and many keys in one read.
+//! A cursor goes on where its page ended, after any changes. The fuzz target `cursors` shows its bond to one query.
 
 use super::messages::{
-    Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, RankByNumber, Ranked, TABLE, all, all_numbers,
-    engine, fill, key, message, numbers, place, table,
+    Authored, ByAuthor, ByNumber, ByRank, Headline, Headlines, Keys, Message, RankByNumber, Ranked, TABLE, all,
+    all_numbers, engine, fill, key, message, numbers, place, table,
 };
+use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::Engine;
-use fencepost::{Error, Failure, FailureKind, Key, Sort};
+use fencepost::{Error, Failure, FailureKind, Key, Query, Record, Sort, Store, Table};
 use futures_util::StreamExt;
 use serde_json::{Value, json};
 
@@ -156,4 +158,49 @@ async fn items_come_in_the_order_of_the_keys_with_none_for_a_missing_one_and_twi
 
 fn keys_in(body: &Value) -> Vec<Value> {
     body["RequestItems"][TABLE]["Keys"].as_array().cloned().unwrap_or_default()
+}
+
+/// The cursor of the first page.
+async fn cursor_of<T: Record>(query: Query<T>) -> String {
+    let page = query.pages().next_page().await.expect("an answer").expect("a page");
+    page.next.expect("another page").into()
+}
+
+#[tokio::test]
+async fn a_cursor_survives_the_creation_the_change_and_the_deletion_of_items() {
+    let engine = engine();
+    let table = table(&engine);
+    fill(&table, "a", [10, 20, 30, 40]).await;
+    let query = || table.query("a").limit(2);
+    let cursor = cursor_of(query()).await;
+    table.delete(&key("a", 20)).await.expect("it was there");
+    table.create(&key("a", 15), &message("ann", 0)).await.expect("a free key");
+    table.create(&key("a", 25), &message("ann", 0)).await.expect("a free key");
+    table.delete(&key("a", 30)).await.expect("it was there");
+    assert_eq!(all_numbers(query().after(Some(&cursor))).await, [25, 40]);
+    // The row itself is gone, as when TTL has removed it.
+    let gone = json!({"room": {"S": "a"}, "number": {"N": "20"}});
+    engine.raw("DeleteItem", &json!({"TableName": TABLE, "Key": gone}));
+    assert_eq!(all_numbers(query().after(Some(&cursor))).await, [25, 40]);
+    assert_eq!(all_numbers(query().after(None)).await, [10, 15, 25, 40]);
+    // Another program, another start of this one, and another limit take it as well.
+    let elsewhere: Table<Message> = Store::new(&engine.client()).table(TABLE);
+    assert_eq!(all_numbers(elsewhere.query("a").limit(50).after(Some(&cursor))).await, [25, 40]);
+}
+
+/// Only a cursor can make a well-formed query malformed.
+#[tokio::test]
+async fn a_query_that_is_rejected_for_another_reason_than_its_cursor_says_so() {
+    let engine = engine();
+    fill(&table(&engine), "a", 1..=3).await;
+    let cursor = cursor_of(table(&engine).query("a").limit(1)).await;
+    for (code, cursor) in [("ValidationException", None), ("AccessDeniedException", Some(cursor.as_str()))] {
+        let client = client_whose(&engine, move |_, _, _, _| error(400, code));
+        let table: Table<Message> = Store::new(&client).table(TABLE);
+        let answer = table.query("a").after(cursor).pages().next_page().await;
+        assert!(
+            matches!(answer, Err(Error::Failed(Failure { kind: FailureKind::Rejected { .. }, .. }))),
+            "{code}: {answer:?}"
+        );
+    }
 }

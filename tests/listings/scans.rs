@@ -1,7 +1,7 @@
 //! Scans in segments, filters, counts, projections, and an index whose keys have several attributes.
 
 use super::messages::{ByRank, Headline, Message, TABLE, all, engine, fill, key, message, place, table};
-use crate::harness::engine::Engine;
+use crate::harness::engine::{Engine, properties_of, with_properties};
 use aws_sdk_dynamodb::types::ScalarAttributeType;
 use fencepost::field::Field;
 use fencepost::{
@@ -10,7 +10,7 @@ use fencepost::{
 };
 use futures_util::TryStreamExt;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::json;
 use std::collections::BTreeSet;
 
 async fn places<T: Record + Send + 'static>(query: Query<T>) -> Vec<(String, i64)> {
@@ -187,13 +187,7 @@ fn order(id: &str, region: &str, (year, day): (i64, i64)) -> Order {
 async fn an_index_may_have_several_attributes_in_its_keys() {
     let schema = TableSchema::of::<Order>().with_index(ByPlace);
     let schema = ["year", "day"].iter().fold(schema, |schema, key| schema.with_key_type(key, ScalarAttributeType::N));
-    let template: Value = serde_json::from_str(&schema.to_cloudformation("Orders")).expect("JSON");
-    let resources = template["Resources"].as_object().expect("resources");
-    let mut request = resources.values().next().expect("a table")["Properties"].clone();
-    let ttl = request.as_object_mut().and_then(|request| request.remove("TimeToLiveSpecification"));
-    let engine = Engine::embedded(&[]);
-    engine.raw("CreateTable", &request);
-    engine.raw("UpdateTimeToLive", &json!({"TableName": "Orders", "TimeToLiveSpecification": ttl}));
+    let engine = with_properties(Engine::embedded(&[]), &properties_of(&schema.to_cloudformation("Orders")));
     let store = Store::new(&engine.client());
     store.check_table("Orders", &schema).await.expect("the printed table passes");
     assert!(schema.to_terraform("Orders").contains(r#"{ "attribute_name": "region", "key_type": "HASH" }"#));

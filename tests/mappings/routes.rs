@@ -2,7 +2,7 @@
 
 use super::world::Trouble::{AnswerLost, Lost, Throttled};
 use super::world::{DAY_MS, IP, START_MS, T1, T1_MS, T2, World, deletion, look_up, registration};
-use crate::harness::clients::{client_whose, lost};
+use crate::harness::clients::{client_whose_first_write, lost};
 use crate::harness::functions::MAPPINGS;
 use serde_json::{Value, json};
 
@@ -162,10 +162,7 @@ fn overtaken(world: &World, milliseconds_left: u64) -> World {
         "creationTimestamp": {"N": T1_MS.to_string()},
         "_purgeAt": {"N": purge_at.to_string()},
     });
-    world.reached_by(&client_whose(&world.engine, move |engine, writes, operation, body| {
-        if writes > 0 {
-            return engine.answer(operation, body);
-        }
+    world.reached_by(&client_whose_first_write(&world.engine, move |engine, _, _| {
         engine.raw("PutItem", &json!({"TableName": MAPPINGS, "Item": tombstone}));
         lost()
     }))

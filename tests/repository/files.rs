@@ -133,10 +133,6 @@ pub fn production() -> Vec<Source> {
     all
 }
 
-pub fn all_rust() -> Vec<Source> {
-    sources(".")
-}
-
 fn code_of(text: &str) -> String {
     let production = text.split("#[cfg(test)]").next().unwrap_or_default();
     let lines = production.lines().map(|line| if line.trim_start().starts_with("//") { "" } else { line });

@@ -1,6 +1,6 @@
 //! The rules of the repository. Each failure names the omission and its place.
 
-use super::files::{Complaints, Source, all_rust, files, production, read, relative, root, sources, strings, words};
+use super::files::{Complaints, files, production, read, relative, root, sources, strings, words};
 use std::fs;
 
 /// The only folder with the text of condition expressions.
@@ -42,26 +42,6 @@ fn the_test_kit_knows_neither_fencepost_nor_lambda() {
                 words(line).find(|word| ["_version", "_writes", "_incarnation", "_purgeAt", "_fence"].contains(word));
             found.unless(own.is_none(), || format!("{}:{number}: it knows {}", source.path, own.unwrap_or_default()));
         }
-    }
-    found.report();
-}
-
-/// The manifests build no tests of programs (`test = false`), and of the libraries that nobody depends on no examples in
-/// comments (`doctest = false`).
-#[test]
-fn no_test_stands_where_none_is_built() {
-    let mut found = Complaints::default();
-    let is_program = |source: &&Source| source.path.ends_with("src/main.rs") || source.module() == "bin";
-    for source in all_rust().iter().filter(is_program) {
-        let is_tested = ["mod ", "#[test]", "#[cfg(test)]"].iter().any(|mark| source.text.contains(mark));
-        found.unless(!is_tested, || format!("{}: put what has tests into the library beside it", source.path));
-    }
-    let libraries = ["functions/", "dev/", "shared/fencepost-cli/", "tests/judges/", "tests/fuzz/"];
-    for source in all_rust().iter().filter(|source| libraries.iter().any(|folder| source.path.starts_with(folder))) {
-        let is_example = |line: &str| line.trim_start().starts_with("//") && line.contains("```");
-        found.unless(!source.text.lines().any(is_example), || {
-            format!("{}: an example in a comment is never run here; write a test", source.path)
-        });
     }
     found.report();
 }

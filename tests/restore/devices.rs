@@ -1,13 +1,14 @@
-//! Tags, late writes and idempotency keys of devices, after a restore.
+//! Tags, late writes and idempotency keys of devices, and tags of orders, after a restore.
 
 use crate::harness::engine::number;
-use crate::harness::events::Event;
-use crate::harness::functions::{DEVICES, Devices, Functions};
+use crate::harness::events::{Event, load};
+use crate::harness::functions::{DEVICES, Devices, Functions, Shop};
 use crate::harness::restore::{Moment, SentWrites, restamp};
 use crate::harness::world::World;
 use serde_json::{Value, json};
 
 type Lamps = World<Devices>;
+type TestShop = World<Shop>;
 
 fn brightness(value: u64) -> Event {
     Event::patch_state().json(&json!({"brightness": value}))
@@ -113,4 +114,28 @@ async fn a_key_lies_where_its_record_is_not_restored_to_the_same_second_as_its_i
     let world = Lamps::on(&world.engine);
     assert!(world.send(&brighter().key("after")).await.is_replay(), "it says that it was applied");
     assert_eq!(number(&world.row(), "_version"), 1, "and it is not");
+}
+
+/// An order of two mugs.
+fn order() -> Event {
+    load("place-order-place").key("k-1")
+}
+
+#[tokio::test]
+async fn a_repeated_order_from_before_the_moment_is_shown_with_the_new_tag_and_a_later_one_is_placed_again() {
+    let shop = TestShop::with(&[("mug-blue", 10)]).await;
+    let first = shop.send(&order()).await;
+    let moment = Moment::of(&shop.engine);
+    shop.send(&order().key("k-2")).await.shown(201);
+    let restored = moment.elsewhere(Shop::TABLES);
+    moment.follow_runbook(&restored).await;
+    let shop = shop.moved_to(&restored);
+    assert_eq!(shop.stock("mug-blue").await.0, 8);
+    let again = shop.send(&order()).await;
+    assert_eq!((again.shown(201), again.is_replay()), (first.json(), true));
+    assert_ne!(again.etag(), first.etag());
+    let shown = shop.send(&load("place-order-get").of("orderId", &first.order())).await;
+    assert_eq!(again.etag(), shown.etag(), "the order was not changed since, so its tag is the current one");
+    assert!(!shop.send(&order().key("k-2")).await.is_replay(), "its order was gone");
+    assert_eq!(shop.stock("mug-blue").await.0, 6);
 }

@@ -2,5 +2,4 @@
 
 mod devices;
 mod leases;
-mod orders;
 mod stamps;

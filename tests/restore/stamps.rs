@@ -1,9 +1,10 @@
 //! The run that gives each row a new incarnation: its counts, the rows it leaves alone, and what becomes of writers meanwhile.
 
-use crate::harness::clients::{client_whose, lost};
+use crate::harness::clients::{client_whose_first_write, lost};
 use crate::harness::engine::Engine;
 use crate::harness::maintenance::run_over;
 use crate::harness::restore::rows;
+use crate::harness::states::set;
 use fencepost::maintenance::{Found, Task};
 use fencepost::{Error, Exists, Key, Record, Store, Table, UpdateError};
 use serde::{Deserialize, Serialize};
@@ -75,19 +76,9 @@ async fn each_row_gets_an_incarnation_of_its_own_and_rows_of_others_are_left_alo
 async fn a_writer_that_loses_its_answer_while_its_row_is_restamped_is_told_wrong_or_nothing() {
     let (engine, table) = notes(2).await;
     let restamped_after_its_first_write = |id: &'static str| {
-        let client = client_whose(&engine, move |engine, writes, operation, body| {
-            let answer = engine.answer(operation, body);
-            if writes > 0 || operation == "GetItem" {
-                return answer;
-            }
-            let stamp = json!({
-                "TableName": TABLE,
-                "Key": {KEY: {"S": id}},
-                "UpdateExpression": "SET #i = :new",
-                "ExpressionAttributeNames": {"#i": "_incarnation"},
-                "ExpressionAttributeValues": {":new": {"B": "AAAAAAAAAAA="}},
-            });
-            engine.raw("UpdateItem", &stamp);
+        let client = client_whose_first_write(&engine, move |engine, operation, body| {
+            engine.answer(operation, body);
+            set(engine, TABLE, id, &[("_incarnation", json!({"B": "AAAAAAAAAAA="}))]);
             lost()
         });
         Store::new(&client).table::<Note>(TABLE)

@@ -77,6 +77,15 @@ impl Play {
         self.change.answered(leave.id, answer, now, &mut self.client, &mut || random);
     }
 
+    /// Sends a request, loses its answer and pauses. Gives the next send.
+    #[track_caller]
+    fn loses_an_answer(&mut self) -> Leave {
+        let (lost, _) = self.sends();
+        self.answer(&lost, Answer::of(Outcome::Unknown, false));
+        self.passes(millis(20));
+        self.sends().0
+    }
+
     /// Sends an update of the version `at`, which an answer refuses after 10 ms with the row one version later.
     #[track_caller]
     fn loses(&mut self, at: u64) -> Leave {
@@ -157,13 +166,8 @@ impl Play {
         match ending {
             Ending::Impossible => self.change.cannot_be_made(leave.id, now, &mut || random),
             Ending::Burned => self.answer(&leave, Answer::of(Outcome::Applied, true)),
-            Ending::Shows(version, is_remembered) => {
-                let mut answer = refused(version);
-                if let (true, Reason::Refused(Seen::Row(Some(row)))) = (is_remembered, &mut answer.reasons[0]) {
-                    row.memory = Some([(sent.id, Trace::Applied(self::version(1)))].into_iter().collect());
-                }
-                self.answer(&leave, answer);
-            }
+            Ending::Shows(version, true) => self.answer(&leave, refused_by_memory(version, sent.id)),
+            Ending::Shows(version, false) => self.answer(&leave, refused(version)),
             Ending::Rejected => self.answer(&leave, Answer::of(Outcome::Rejected, true)),
             Ending::OutOfTime => {
                 self.left = Duration::ZERO;
@@ -194,6 +198,25 @@ fn refused(version: u64) -> Answer {
     answer
 }
 
+/// A refusal by the row at this version, with this write in its memory.
+fn refused_by_memory(version: u64, id: WriteId) -> Answer {
+    let mut answer = refused(version);
+    answer.reasons = vec![Reason::Refused(Seen::Row(Some(remembers(version, id))))];
+    answer
+}
+
+/// The row at this version. Its memory has this write, applied to the first version.
+fn remembers(at: u64, id: WriteId) -> SeenRow {
+    SeenRow { memory: Some([(id, Trace::Applied(version(1)))].into_iter().collect()), ..row_at(at) }
+}
+
+/// A rejection for these reasons, which other data may lift.
+fn rejected(depends_on_data: bool, reasons: &[Reason]) -> Answer {
+    let mut answer = Answer::of(Outcome::Rejected, true);
+    (answer.depends_on_data, answer.reasons) = (depends_on_data, reasons.to_vec());
+    answer
+}
+
 fn read(rows: &[usize]) -> Answer {
     let mut answer = Answer::of(Outcome::Applied, true);
     answer.rows = rows.iter().map(|row| (*row, Some(row_at(1)))).collect();
@@ -204,10 +227,7 @@ fn read(rows: &[usize]) -> Answer {
 fn a_change_counts_itself_its_attempts_its_conflicts_and_the_lost_answers_of_its_writes() {
     let mut play = Play::new(|_| {});
     play.reads(&[0]);
-    let (leave, _) = play.sends();
-    play.answer(&leave, Answer::of(Outcome::Unknown, false));
-    play.passes(millis(20));
-    let (leave, _) = play.sends();
+    let leave = play.loses_an_answer();
     play.answer(&leave, read(&[0]));
     assert_eq!((play.tells(), play.change.take_cost()), (Told::Read, Cost::default()), "a read costs no write");
     play.loses(1);
@@ -408,30 +428,30 @@ fn rows_that_a_batch_leaves_out_are_asked_for_again_while_there_is_time() {
 }
 
 #[test]
-fn a_send_in_flight_is_waited_for_until_its_hedge_is_due() {
-    let mut play = Play::new(|_| {});
-    play.attempt(1);
-    let (first, _) = play.sends();
-    assert_eq!(play.change.wake_at(), None, "a client without an answer is probably connecting");
-    play.answer(&first, refused(2));
-    play.tells();
-    play.attempt(2);
-    play.sends();
-    assert_eq!(play.change.wake_at(), Some(play.at + millis(150)));
-    play.passes(millis(150));
-    let (hedge, _) = play.sends();
-    assert_eq!(hedge.why, Why::Hedge);
-    assert_eq!(play.change.wake_at(), None, "two at most are in flight");
+fn a_send_in_flight_is_waited_for_until_its_hedge_is_due_and_after_the_longest_time_none_is() {
+    for hedge_after in [RetryPolicy::default().hedge_after, Duration::MAX] {
+        let mut play = Play::new(|policy| policy.hedge_after = hedge_after);
+        play.attempt(1);
+        let (first, _) = play.sends();
+        assert_eq!(play.change.wake_at(), None, "a client without an answer is probably connecting");
+        play.answer(&first, refused(2));
+        play.tells();
+        play.attempt(2);
+        play.sends();
+        assert_eq!(play.change.wake_at(), Some(play.at.saturating_add(hedge_after)));
+        if hedge_after == millis(150) {
+            play.passes(hedge_after);
+            assert_eq!(play.sends().0.why, Why::Hedge);
+            assert_eq!(play.change.wake_at(), None, "two at most are in flight");
+        }
+    }
 }
 
 #[test]
 fn a_burn_that_cannot_be_made_is_not_counted() {
     let mut play = Play::new(|_| {});
     play.attempt(1);
-    let (lost, _) = play.sends();
-    play.answer(&lost, Answer::of(Outcome::Unknown, false));
-    play.passes(millis(20));
-    let (leave, _) = play.sends();
+    let leave = play.loses_an_answer();
     play.change.take_cost();
     play.answer(&leave, refused(1));
     let (burn, what) = play.sends();
@@ -440,18 +460,6 @@ fn a_burn_that_cannot_be_made_is_not_counted() {
     play.change.cannot_be_made(burn.id, now, &mut || 0);
     assert_eq!((play.change.rounds(), play.change.take_cost()), (1, Cost::default()));
     assert!(matches!(play.tells(), Told::Failed(Fault::Unknown(Cause::Send(_)))));
-}
-
-#[test]
-fn a_client_that_hedges_after_the_longest_time_never_hedges() {
-    let mut play = Play::new(|policy| policy.hedge_after = Duration::MAX);
-    play.attempt(1);
-    let (first, _) = play.sends();
-    play.answer(&first, refused(2));
-    play.tells();
-    play.attempt(2);
-    play.sends();
-    assert_eq!(play.change.wake_at(), Some(Duration::MAX));
 }
 
 #[test]
@@ -494,9 +502,7 @@ fn an_attempt_is_burned_where_the_stored_data_rejected_it_beginning_with_a_row_t
         play.plan(&[(0, role), (1, role)], |plan| plan.is_transaction = true);
         let (leave, what) = play.sends();
         assert_eq!(what, What::Attempt { serve: None, token: Some([5, 5]) });
-        let mut answer = Answer::of(Outcome::Rejected, true);
-        (answer.depends_on_data, answer.reasons) = (depends_on_data, vec![Reason::Rejected, Reason::None]);
-        play.answer(&leave, answer);
+        play.answer(&leave, rejected(depends_on_data, &[Reason::Rejected, Reason::None]));
         match burned {
             Some(row) => assert!(matches!(play.sends().1, What::Burn { row: of, .. } if of == row)),
             None => assert_eq!(play.tells(), Told::Failed(Fault::Rejected(leave.id))),
@@ -629,8 +635,7 @@ fn a_row_that_is_read_tells_what_became_of_an_open_attempt_or_that_nobody_can_kn
         let (leave, _) = play.sends();
         assert!(play.change.asks_for_fates());
         let mut answer = read(&[0]);
-        let memory = is_remembered.then_some((id, Trace::Applied(version(1))));
-        answer.rows = vec![(0, Some(SeenRow { memory: Some(memory.into_iter().collect()), ..row_at(at) }))];
+        answer.rows = vec![(0, Some(if is_remembered { remembers(at, id) } else { row_at(at) }))];
         play.answer(&leave, answer);
         let told = play.tells();
         match (at, is_remembered) {
@@ -653,10 +658,8 @@ fn a_rejected_attempt_gives_way_and_stays_open_if_other_data_would_let_a_copy_of
         let (role, id) = (play.writes(1, 2), play.change.attempts().id);
         play.plan(&[(0, role)], |plan| plan.gives_way = true);
         let (leave, _) = play.sends();
-        let mut answer = Answer::of(Outcome::Rejected, true);
-        (answer.depends_on_data, answer.reasons) = (depends_on_data, vec![Reason::Rejected]);
         play.random = 2;
-        play.answer(&leave, answer);
+        play.answer(&leave, rejected(depends_on_data, &[Reason::Rejected]));
         assert_eq!((play.tells(), play.change.attempts().is_open(id)), (Told::GaveWay, depends_on_data));
     }
 }
@@ -668,9 +671,7 @@ fn the_burn_of_a_rejected_attempt_tells_whether_a_copy_of_it_was_applied() {
         let (role, id) = (play.writes(1, 1), play.change.attempts().id);
         play.plan(&[(0, role)], |_| {});
         let (leave, _) = play.sends();
-        let mut answer = Answer::of(Outcome::Rejected, true);
-        (answer.depends_on_data, answer.reasons) = (true, vec![Reason::Rejected]);
-        play.answer(&leave, answer);
+        play.answer(&leave, rejected(true, &[Reason::Rejected]));
         play.ends_burn(ending);
         let expected = match ending {
             Ending::Burned => Told::Failed(Fault::Rejected(leave.id)),
@@ -772,10 +773,7 @@ fn only_a_change_of_one_step_tells_the_state_that_it_left() {
         let (leave, _) = play.sends();
         let mut answer = Answer::of(Outcome::Applied, true);
         if is_refused {
-            answer = refused(2);
-            if let Reason::Refused(Seen::Row(Some(row))) = &mut answer.reasons[0] {
-                row.memory = Some([(id, Trace::Applied(version(1)))].into_iter().collect());
-            }
+            answer = refused_by_memory(2, id);
             answer.reasons.resize(rows, Reason::None);
         }
         play.answer(&leave, answer);
@@ -784,38 +782,14 @@ fn only_a_change_of_one_step_tells_the_state_that_it_left() {
 }
 
 #[test]
-fn the_row_of_an_open_attempt_is_read_unless_the_refusal_has_shown_it() {
-    for shown in [0, 1] {
-        let (mut play, id) = Play::with_an_open_attempt();
-        let role = play.writes(1, 1);
-        play.plan(&[(0, role), (1, role)], |plan| plan.is_transaction = true);
-        let (leave, _) = play.sends();
-        let mut answer = refused(1);
-        answer.reasons.insert(1 - shown, Reason::None);
-        play.random = 3;
-        play.answer(&leave, answer);
-        let unseen = if shown == 0 { Vec::new() } else { vec![0] };
-        assert_eq!(play.tells(), Told::NotApplied { unseen, burned: None });
-        assert!(play.change.attempts().is_open(id));
-    }
-}
-
-#[test]
 fn the_burn_of_a_later_attempt_may_show_that_an_earlier_one_was_applied() {
     let (mut play, id) = Play::with_an_open_attempt();
     play.attempt(1);
-    let (lost, _) = play.sends();
-    play.answer(&lost, Answer::of(Outcome::Unknown, false));
-    play.passes(millis(20));
-    let (leave, _) = play.sends();
+    let leave = play.loses_an_answer();
     play.answer(&leave, refused(1));
     let (burn, what) = play.sends();
     assert!(matches!(what, What::Burn { row: 0, .. }), "{what:?}");
-    let mut answer = refused(2);
-    if let Reason::Refused(Seen::Row(Some(row))) = &mut answer.reasons[0] {
-        row.memory = Some([(id, Trace::Applied(version(1)))].into_iter().collect());
-    }
-    play.answer(&burn, answer);
+    play.answer(&burn, refused_by_memory(2, id));
     assert_eq!(play.tells(), Told::Earlier { id, at: row_at(2).at() });
 }
 
@@ -826,10 +800,7 @@ fn after_a_lost_lease_the_row_of_each_write_is_asked() {
         let mut play = Play::new(|_| {});
         let (role, id) = (play.writes(1, 1), play.change.attempts().id);
         play.plan(&[(0, Role::Requires(7)), (at, role)], |plan| plan.is_transaction = true);
-        let (lost, _) = play.sends();
-        play.answer(&lost, Answer::of(Outcome::Unknown, false));
-        play.passes(millis(20));
-        let (leave, _) = play.sends();
+        let leave = play.loses_an_answer();
         let mut answer = Answer::of(Outcome::Refused, true);
         answer.reasons = vec![Reason::Refused(Seen::Lease { is_lost: true }), Reason::None];
         play.answer(&leave, answer);
@@ -837,8 +808,7 @@ fn after_a_lost_lease_the_row_of_each_write_is_asked() {
         assert_eq!(what, What::Read(vec![at]));
         assert!(play.change.asks_for_fates());
         let mut answer = read(&[at]);
-        let memory = Some([(id, Trace::Applied(version(1)))].into_iter().collect());
-        answer.rows = vec![(at, Some(SeenRow { memory, ..row_at(2) }))];
+        answer.rows = vec![(at, Some(remembers(2, id)))];
         play.answer(&look, answer);
         assert_eq!(play.tells(), Told::Applied { id, at: None });
     }
@@ -852,10 +822,7 @@ fn a_burn_and_the_look_after_a_lost_lease_are_sent_again_without_retry_tokens() 
         let role = play.writes(1, 1);
         let steps = if is_lease { vec![(1, Role::Requires(7)), (0, role)] } else { vec![(0, role)] };
         play.plan(&steps, |_| {});
-        let (lost, _) = play.sends();
-        play.answer(&lost, Answer::of(Outcome::Unknown, false));
-        play.passes(millis(20));
-        let (leave, _) = play.sends();
+        let leave = play.loses_an_answer();
         let mut answer = refused(1);
         if is_lease {
             answer.reasons = vec![Reason::Refused(Seen::Lease { is_lost: true }), Reason::None];

@@ -1,4 +1,5 @@
 //! Every kind of request of every kind of table, as text, with names and values in place of their placeholders.
+//! Repeated lines of the same kind of row are left out.
 //!
 //! A change of a condition changes `requests.txt`, which a reviewer reads: `FENCEPOST_RECORD_REQUESTS=1 cargo test -p
 //! fencepost-core --test requests` writes it again. Whether an engine applies these requests as meant is shown by the
@@ -14,7 +15,7 @@ use fencepost_core::format::layout::{Deletes, Layout, OtherWriters, Regions, Set
 use fencepost_core::format::row::{Row, bytes, first_attributes, number, tombstone};
 use fencepost_core::plan::Write;
 use fencepost_core::{AttributeValue, Attributes, Base, Diff, Names, SentWrite, WriteId};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -269,7 +270,22 @@ fn page() -> String {
         }
     }
     beside_tables(&mut page);
-    page.0.trim_start().to_owned()
+    without_repeats(&page.0)
+}
+
+/// The page without repeated lines of the same kind of row.
+fn without_repeats(page: &str) -> String {
+    let mut left = "Repeated lines of the same kind of row are left out.\n".to_owned();
+    let (mut kind, mut known) = ("", BTreeSet::new());
+    for line in page.lines() {
+        if let Some((_, of)) = line.strip_prefix("# ").and_then(|heading| heading.split_once(": ")) {
+            kind = of;
+        }
+        if line.is_empty() || known.insert((kind, line)) {
+            let _ = writeln!(left, "{line}");
+        }
+    }
+    left
 }
 
 /// Leases, the newest instance, and queries.

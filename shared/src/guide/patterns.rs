@@ -59,5 +59,5 @@
 //! # }
 //! ```
 //!
-//! In the repository, `tests/outside-tasks` has these patterns and seven other everyday programs, each with the requests
+//! In the repository, `tests/outside-tasks` has these patterns and six other everyday programs, each with the requests
 //! that it sends.

@@ -1,8 +1,9 @@
 //! Leases of the crate: their tokens and their end, waiting for a lease and working under one.
 
 use crate::harness::clients::{Way, client_that};
-use crate::harness::engine::Engine;
+use crate::harness::engine::number;
 use crate::harness::functions::LEASES;
+use crate::harness::states::set;
 use crate::leases::world::World;
 use serde_json::json;
 use std::sync::{Arc, Mutex};
@@ -30,14 +31,13 @@ fn reached(world: &World, way: impl Fn(u64) -> Way + Send + Sync + 'static) -> (
 }
 
 /// Another client acquires the lease `k`, as if it had ended or were free.
-fn take_over(engine: &Engine) {
-    let request = json!({
-        "TableName": LEASES,
-        "Key": {"leaseKey": {"S": "k"}},
-        "UpdateExpression": "SET holder = :b, #t = #t + :one, renewals = :zero, acquireId = :id",
-        "ExpressionAttributeNames": {"#t": "token"},
-        "ExpressionAttributeValues":
-            {":b": {"S": "b"}, ":one": {"N": "1"}, ":zero": {"N": "0"}, ":id": {"B": "AAAA"}},
-    });
-    engine.raw("UpdateItem", &request);
+fn take_over(world: &World) {
+    let token = number(&world.row("k"), "token") + 1;
+    let taken = [
+        ("holder", json!({"S": "b"})),
+        ("token", json!({"N": token.to_string()})),
+        ("renewals", json!({"N": "0"})),
+        ("acquireId", json!({"B": "AAAA"})),
+    ];
+    set(&world.engine, LEASES, "k", &taken);
 }

@@ -97,7 +97,7 @@ async fn the_work_is_cancelled_once_a_renewal_finds_the_lease_lost() {
             if is_purged {
                 world.purge("k");
             } else {
-                take_over(&world.engine);
+                take_over(&world);
             }
             world.row("k")
         };
@@ -138,7 +138,7 @@ async fn a_holder_that_wakes_up_after_its_time_does_not_go_on() {
             tokio::time::sleep(Duration::from_secs(3)).await;
             world.clock.set_forward(60_000);
             if other_holder {
-                take_over(&world.engine);
+                take_over(&world);
             }
         };
         let began = tokio::time::Instant::now();
@@ -180,7 +180,7 @@ async fn work_that_blocks_for_longer_than_its_lease_is_lost_if_another_holder_ca
         let work = async |_| {
             world.clock.set_forward(60_000);
             if other_holder {
-                take_over(&world.engine);
+                take_over(&world);
             }
             7
         };
@@ -221,7 +221,7 @@ async fn a_held_lease_is_renewed_until_it_is_released_and_tells_when_it_is_lost(
     assert_eq!(world.row("k").get("holder"), None);
 
     let held = world.app.leases.hold("k", "a", terms(LENGTH), Duration::ZERO).await.expect("free");
-    take_over(&world.engine);
+    take_over(&world);
     held.lost().await;
     assert_eq!(held.remaining(), Duration::ZERO);
     assert!(matches!(held.release().await, Err(Error::Refused(LeaseLost::Fenced))));

@@ -1,17 +1,13 @@
 //! Histories of one item: the calls with their answers, the states of the row, and promises about both.
 
-use super::writer::{Counts, FOREIGN, Tally};
+use super::writer::{Counts, FOREIGN};
 use crate::harness::faults::Applied;
-use crate::harness::total::Total;
 use crate::histories::history::says_not_applied;
 use crate::histories::scene::ALL_HAS_ARRIVED;
-use fencepost::{
-    Call, Error, Exists, Failure, FailureKind, Incarnation, ItemVersion, Table, UpdateError, VersionError, Versioned,
-};
+use fencepost::{Failure, FailureKind, ItemVersion};
 use judges::linearizable::Seen;
 use judges::register::{self, Op, SeenOf, Shown, Value as _};
 use serde_json::Value;
-use std::sync::Mutex;
 use tokio::time::Instant;
 
 /// The answer to an operation.
@@ -31,14 +27,7 @@ pub enum Told {
     Unknown,
 }
 
-/// The demands of an operation.
-#[derive(Clone, Debug, Default)]
-pub struct Asked {
-    /// The value before and after each of its decisions.
-    pub decided: Vec<(Counts, Counts)>,
-    /// The version that it demands, if any.
-    pub at: Option<ItemVersion>,
-}
+pub type Decided = Vec<(Counts, Counts)>;
 
 #[derive(Debug)]
 pub struct Operation {
@@ -48,78 +37,8 @@ pub struct Operation {
     pub began: Instant,
     pub ended: Instant,
     pub told: Told,
-    pub asked: Asked,
-}
-
-pub struct Calling<'a, const OTHERS: u8> {
-    pub table: &'a Table<Tally<OTHERS>>,
-    pub key: &'a str,
-    pub number: u64,
-    pub call: &'a Call,
-    /// A version from an earlier answer to the client.
-    pub known: Option<ItemVersion>,
-    pub asked: &'a Mutex<Asked>,
-}
-
-impl<const OTHERS: u8> Calling<'_, OTHERS> {
-    /// Reads, or changes the item other than by an add. A delete without a version has the incarnation 0 in its answer.
-    pub async fn perform(&self, what: &str) -> Told {
-        let Calling { key, number, asked, .. } = *self;
-        let table = self.table.in_call(self.call);
-        let change = |now: &Tally<OTHERS>| {
-            let from: Counts = now.clone().into();
-            let to = from.changed(number);
-            asked.lock().expect("no panic").decided.push((from, to.clone()));
-            Tally::<OTHERS>::from(to)
-        };
-        if what.ends_with("at version") {
-            let known = match self.known {
-                Some(known) => known,
-                None => match table.get(key).await {
-                    Ok(Some(current)) => current.at,
-                    _ => return Told::NotApplied,
-                },
-            };
-            asked.lock().expect("no panic").at = Some(known);
-            let done = if what == "update at version" {
-                table.update_at_version(key, known, change).await.map(wrote)
-            } else {
-                let deleted = table.delete_at_version(key, known).await;
-                deleted.map(|version| Told::Applied(ItemVersion { version, ..known }, None))
-            };
-            return done.unwrap_or_else(|error| match error {
-                VersionError::NotFound => Told::SawNothing,
-                VersionError::Conflict(current) => saw(*current),
-                VersionError::Failed(failure) => by_failure(&failure),
-            });
-        }
-        let done = match what {
-            "update" => table.update_with_retry(key, change).await.map(wrote),
-            "delete" => {
-                let incarnation = Incarnation::from_bytes([0; 8]);
-                let deleted = table.delete(key).await;
-                deleted.map(|version| Told::Applied(ItemVersion { version, incarnation }, None))
-            }
-            "get" => table.get(key).await.map(|seen| seen.map_or(Told::SawNothing, saw)).map_err(UpdateError::Failed),
-            _ => match table.create(key, &Counts::first(number).into()).await {
-                Ok(written) => Ok(wrote(written)),
-                Err(Error::Refused(Exists(current))) => Ok(saw(*current)),
-                Err(Error::Failed(failure)) => Err(UpdateError::Failed(failure)),
-            },
-        };
-        done.unwrap_or_else(|error| match error {
-            UpdateError::NotFound => Told::SawNothing,
-            UpdateError::Failed(failure) => by_failure(&failure),
-        })
-    }
-}
-
-fn saw<const OTHERS: u8>(current: Versioned<Tally<OTHERS>>) -> Told {
-    Told::Saw(current.at, current.value.into())
-}
-
-fn wrote<const OTHERS: u8>(written: Versioned<Tally<OTHERS>>) -> Told {
-    Told::Applied(written.at, Some((written.at, written.value.into())))
+    /// The value before and after each of its decisions.
+    pub decided: Decided,
 }
 
 pub fn by_failure(failure: &Failure) -> Told {
@@ -175,19 +94,6 @@ impl<'a> Timeline<'a> {
         self.effects_of(operation.number).next().is_some()
     }
 
-    /// The answers to clients in numbers, and how many of these operations landed all the same.
-    pub fn answers(&self, done: &[Operation]) -> Total {
-        let count = |such: &dyn Fn(&Operation) -> bool| done.iter().filter(|operation| such(operation)).count();
-        let is_denied = |operation: &Operation| !operation.is_told_applied() && !operation.is_unknown();
-        Total::of(&[
-            ("toldApplied", count(&Operation::is_told_applied)),
-            ("toldNotApplied", count(&is_denied)),
-            ("refusalsMadeUntrue", count(&|operation| is_denied(operation) && self.has_landed(operation))),
-            ("unknown", count(&Operation::is_unknown)),
-            ("unknownThatLanded", count(&|operation| operation.is_unknown() && self.has_landed(operation))),
-        ])
-    }
-
     /// Whether the row had each value at the version with which the answer to an operation shows it, and whether the
     /// operation made the version that it was told. Times and effects are for the judge.
     pub fn tells_true_versions(&self, operation: &Operation) -> bool {
@@ -213,10 +119,6 @@ impl Operation {
 
     pub fn is_told_applied(&self) -> bool {
         matches!(self.told, Told::Applied(..) | Told::Landed)
-    }
-
-    pub fn is_unknown(&self) -> bool {
-        self.told == Told::Unknown
     }
 
     /// The value that the operation makes of this one.
@@ -268,7 +170,7 @@ impl Operation {
             "delete" | "delete at version" => Op::Delete,
             _ if self.adds() => Op::Add(1),
             _ => {
-                let mut decided = self.asked.decided.iter().rev();
+                let mut decided = self.decided.iter().rev();
                 let (from, to) = decided.clone().find(|(from, to)| such(from, to)).or(decided.next())?.clone();
                 Op::CompareAndSet { from, to }
             }

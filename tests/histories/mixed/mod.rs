@@ -119,15 +119,16 @@ impl<const OTHERS: u8, const STYLE: usize> History for Mixed<OTHERS, STYLE> {
         let has_incarnation = |state: &State<'_>| state.row.get("_incarnation").is_some();
         let is_adoption =
             |pair: &&[State<'_>]| pair[0].after.is_some() && !has_incarnation(&pair[0]) && has_incarnation(&pair[1]);
-        let mut total = timeline.answers(&self.done);
-        total += Total::of(&[
+        Total::of(&[
+            ("toldApplied", count(&Operation::is_told_applied)),
+            ("toldNotApplied", count(&|operation| !operation.is_told_applied() && operation.told != Told::Unknown)),
+            ("unknown", count(&|operation| operation.told == Told::Unknown)),
             ("ours", states(&|state| state.applied.op < FOREIGN && state.is_effect())),
             ("foreign", states(&|state| state.applied.op >= FOREIGN)),
             ("adoptions", timeline.0.windows(2).filter(is_adoption).count()),
             ("inTransactions", count(&|operation| operation.told == Told::Landed)),
             ("burns", states(&|state| state.applied.op < FOREIGN && !state.is_effect())),
-        ]);
-        total
+        ])
     }
 
     fn assert_enough_happened(total: &Total) {

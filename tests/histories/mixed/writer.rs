@@ -1,12 +1,15 @@
 //! One client of Fencepost over a wire of its own, under every fault, and the item that it and another program write.
 
-use super::item::{Asked, Calling, Operation, Told, by_failure};
+use super::item::{Decided, Operation, Told, by_failure};
 use crate::harness::faults::Freezing;
 use crate::harness::off::BOUND;
 use crate::harness::states::number;
 use crate::histories::scene::{self, Begun, Client, with_few_attempts};
 use fencepost::field::Field;
-use fencepost::{Call, Error, ItemVersion, Names, Reads, Record, Settings, Table, UpdateError};
+use fencepost::{
+    Call, Error, Exists, Incarnation, ItemVersion, Names, Reads, Record, Settings, Table, UpdateError, VersionError,
+    Versioned,
+};
 use judges::register;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -181,34 +184,85 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         // Some calls are so long that a paused process sends once more.
         let longest = if self.client.below(4) == 0 { 300_000 } else { 3_000 };
         let begun = self.client.begin(longest);
-        let asked = Mutex::default();
-        let told = Freezing::new(&self.client.network, self.perform(what, &begun, &asked)).await;
+        let decided = Mutex::default();
+        let told = Freezing::new(&self.client.network, self.perform(what, &begun, &decided)).await;
         if let Told::Applied(at, _) | Told::Saw(at, _) = &told
             && !what.starts_with("delete")
         {
             self.known = Some(*at);
         }
         let Begun { number, began, .. } = begun;
-        let (asked, client, ended) = (asked.into_inner().expect("no panic"), self.client.number, Instant::now());
-        self.client.scene.note(Operation { number, client, what, began, ended, told, asked });
+        let (decided, client, ended) = (decided.into_inner().expect("no panic"), self.client.number, Instant::now());
+        self.client.scene.note(Operation { number, client, what, began, ended, told, decided });
     }
 
-    async fn perform(&self, what: &str, begun: &Begun, asked: &Mutex<Asked>) -> Told {
+    async fn perform(&self, what: &str, begun: &Begun, decided: &Mutex<Decided>) -> Told {
         let Begun { number, call, .. } = begun;
-        let (key, number, known) = (self.client.scene.name.as_str(), *number, self.known);
-        match what {
-            "add" => match self.table.in_call(call).edit(key, &Tally::count().add(1, ..)).await {
-                Ok(added) => {
-                    let item = added.item.expect("it decodes");
-                    Told::Applied(added.at, item.map(|shown| (shown.at, shown.value.into())))
-                }
-                Err(UpdateError::NotFound) => Told::SawNothing,
-                Err(UpdateError::Failed(failure)) => by_failure(&failure),
-                Err(other) => panic!("no such thing happens here: {other}"),
+        let (key, number, table) = (self.client.scene.name.as_str(), *number, self.table.in_call(call));
+        let change = |now: &Tally<OTHERS>| {
+            let from: Counts = now.clone().into();
+            let to = from.changed(number);
+            decided.lock().expect("no panic").push((from, to.clone()));
+            Tally::<OTHERS>::from(to)
+        };
+        let done = match what {
+            "add" => {
+                return match table.edit(key, &Tally::count().add(1, ..)).await {
+                    Ok(added) => {
+                        let item = added.item.expect("it decodes");
+                        Told::Applied(added.at, item.map(|shown| (shown.at, shown.value.into())))
+                    }
+                    Err(UpdateError::NotFound) => Told::SawNothing,
+                    Err(UpdateError::Failed(failure)) => by_failure(&failure),
+                    Err(other) => panic!("no such thing happens here: {other}"),
+                };
+            }
+            "add with a note" => return self.add_with_note(key, number, call).await,
+            "update at version" | "delete at version" => return self.at_version(what, &table, change).await,
+            "update" => table.update_with_retry(key, change).await.map(wrote),
+            "delete" => {
+                let incarnation = Incarnation::from_bytes([0; 8]);
+                table.delete(key).await.map(|version| Told::Applied(ItemVersion { version, incarnation }, None))
+            }
+            "get" => table.get(key).await.map(|seen| seen.map_or(Told::SawNothing, saw)).map_err(UpdateError::Failed),
+            _ => match table.create(key, &Counts::first(number).into()).await {
+                Ok(written) => Ok(wrote(written)),
+                Err(Error::Refused(Exists(current))) => Ok(saw(*current)),
+                Err(Error::Failed(failure)) => Err(UpdateError::Failed(failure)),
             },
-            "add with a note" => self.add_with_note(key, number, call).await,
-            _ => Calling { table: &self.table, key, number, call, known, asked }.perform(what).await,
-        }
+        };
+        done.unwrap_or_else(|error| match error {
+            UpdateError::NotFound => Told::SawNothing,
+            UpdateError::Failed(failure) => by_failure(&failure),
+        })
+    }
+
+    /// A change at the version of an earlier answer to the client, or else of one that it reads.
+    async fn at_version(
+        &self,
+        what: &str,
+        table: &Table<Tally<OTHERS>>,
+        change: impl Fn(&Tally<OTHERS>) -> Tally<OTHERS>,
+    ) -> Told {
+        let key = self.client.scene.name.as_str();
+        let known = match self.known {
+            Some(known) => known,
+            None => match table.get(key).await {
+                Ok(Some(current)) => current.at,
+                _ => return Told::NotApplied,
+            },
+        };
+        let done = if what == "update at version" {
+            table.update_at_version(key, known, change).await.map(wrote)
+        } else {
+            let deleted = table.delete_at_version(key, known).await;
+            deleted.map(|version| Told::Applied(ItemVersion { version, ..known }, None))
+        };
+        done.unwrap_or_else(|error| match error {
+            VersionError::NotFound => Told::SawNothing,
+            VersionError::Conflict(current) => saw(*current),
+            VersionError::Failed(failure) => by_failure(&failure),
+        })
     }
 
     /// An add in a transaction that creates a note. The note's row remembers the transaction.
@@ -231,4 +285,12 @@ impl<const OTHERS: u8> Writer<OTHERS> {
             Err(Error::Failed(failure)) => by_failure(&failure),
         }
     }
+}
+
+fn saw<const OTHERS: u8>(current: Versioned<Tally<OTHERS>>) -> Told {
+    Told::Saw(current.at, current.value.into())
+}
+
+fn wrote<const OTHERS: u8>(written: Versioned<Tally<OTHERS>>) -> Told {
+    Told::Applied(written.at, Some((written.at, written.value.into())))
 }

@@ -6,7 +6,7 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::timeout::TimeoutConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Builder, Credentials, Region};
 use aws_sdk_dynamodb::types::AttributeValue;
-use fencepost_test::{Changes, Dynamo, Fault, Garbling, Outcome, Rates};
+use fencepost_test::{Changes, Dynamo, Fault, Garbling, Outcome, Plan, Rates};
 use serde_json::json;
 use std::collections::{BTreeSet, HashMap};
 use std::time::Duration;
@@ -28,23 +28,29 @@ fn impatient(db: &Dynamo, retries: RetryConfig) -> Client {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_lost_answer_makes_the_sdk_repeat_a_write_that_was_applied() {
-    let db = scene(1);
-    let lost = db.lose_answer().of("UpdateItem").once();
-    add(&db.client(), "a").await.expect("the second send is answered");
-    assert_eq!((held(&db, "a"), lost.struck()), (2, 1), "the program asked for one");
-    assert_eq!(db.log().of("UpdateItem").len(), 2);
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_connection_that_is_reset_loses_the_request() {
-    let db = scene(1);
-    db.reset_connection().once();
-    add(&db.client_without_retries(), "a").await.expect_err("nobody hears an answer");
-    assert_eq!((held(&db, "a"), db.log().executed()), (0, 0));
-    db.reset_connection().once();
-    add(&db.client(), "a").await.expect("the second send arrives");
-    assert_eq!(held(&db, "a"), 1);
+async fn a_write_whose_answer_is_no_success_may_have_been_applied_and_the_sdk_repeats_it() {
+    type Plans = fn(&Dynamo) -> Plan;
+    let plans: [(Plans, i64, Option<&str>); 5] = [
+        (Dynamo::lose_answer, 1, None),
+        (Dynamo::reset_connection, 0, None),
+        (Dynamo::throttle, 0, Some("ThrottlingException")),
+        (|db| db.fault(Fault::Applied500), 1, Some("InternalServerError")),
+        (|db| db.fault(Fault::Refused500), 0, Some("InternalServerError")),
+    ];
+    for (plan, applied, code) in plans {
+        let db = scene(1);
+        plan(&db).once();
+        let failed = add(&db.client_without_retries(), "a").await.expect_err("no success");
+        assert_eq!(matches!(failed, Failed::WithoutAnswer(_)), code.is_none());
+        assert!(code.is_none_or(|code| failed == with(code)), "{failed:?}");
+        assert_eq!((held(&db, "a"), i64::try_from(db.log().executed())), (applied, Ok(applied)));
+        let planned = plan(&db).times(2);
+        add(&db.client(), "a").await.expect("the third send is answered");
+        assert_eq!((held(&db, "a"), planned.struck(), db.log().len()), (3 * applied + 1, 2, 4));
+        plan(&db).times(3);
+        add(&db.client(), "a").await.expect_err("it sends three times and no more");
+        assert_eq!(db.log().len(), 7);
+    }
 }
 
 #[tokio::test(start_paused = true)]
@@ -86,32 +92,6 @@ async fn a_duplicate_is_applied_again_where_no_condition_stops_it() {
     assert_eq!(held(&db, "a"), 3, "the copy found version 4");
     let arrivals: Vec<_> = db.log().writes().iter().map(|sent| sent.arrivals.len()).collect();
     assert_eq!((arrivals, db.log().executed()), (vec![2, 2], 3));
-}
-
-#[tokio::test(start_paused = true)]
-async fn a_throttled_request_is_not_executed_and_the_sdk_repeats_it() {
-    let db = scene(1);
-    db.throttle().once();
-    let failed = add(&db.client_without_retries(), "a").await.expect_err("throttled");
-    assert_eq!((failed, held(&db, "a")), (with("ThrottlingException"), 0));
-    db.throttle().times(2);
-    add(&db.client(), "a").await.expect("the third send is answered");
-    db.throttle().times(3);
-    assert_eq!(add(&db.client(), "a").await, Err(with("ThrottlingException")), "it sends three times and no more");
-    assert_eq!((held(&db, "a"), db.log().len()), (1, 7));
-}
-
-#[tokio::test(start_paused = true)]
-async fn an_error_500_says_nothing_of_what_became_of_a_write() {
-    for (fault, applied) in [(Fault::Applied500, 1), (Fault::Refused500, 0)] {
-        let db = scene(1);
-        db.fault(fault).once();
-        let failed = add(&db.client_without_retries(), "a").await.expect_err("500");
-        assert_eq!((failed, held(&db, "a")), (with("InternalServerError"), applied));
-        db.fault(fault).once();
-        add(&db.client(), "a").await.expect("the second send is answered");
-        assert_eq!(held(&db, "a"), 2 * applied + 1);
-    }
 }
 
 #[tokio::test(start_paused = true)]
