@@ -87,44 +87,40 @@ def key_of(tree, at):
     return name.children[0].value if name.data == "identifier" else evaluate(term, at)
 
 
+def operate(inner, at):
+    operator, left = trees(inner[1])[0].children[0].value, evaluate(inner[0], at)
+    return left if left == {"&&": False, "||": True}.get(operator) else OPERATORS[operator](left, evaluate(inner[1], at))
+
+
+def index(value, key):
+    return {}[key] if isinstance(value, str) else value[key]  # a text has no parts
+
+
+EXPRESSIONS = {
+    "missing": lambda tree, inner, at: Tree,
+    "int_lit": lambda tree, inner, at: int(tree.children[0]),
+    "literal_value": lambda tree, inner, at: json.loads(tree.children[0]),
+    "identifier": lambda tree, inner, at: at[tree.children[0].value],
+    "string": lambda tree, inner, at: "".join(FUNCTIONS["tostring"](evaluate(part, at)) for part in inner),
+    "string_part": lambda tree, inner, at: evaluate(inner[0], at) if inner else json.loads(f'"{tree.children[0]}"'.replace("$${", "${")),
+    "interpolation": lambda tree, inner, at: evaluate(inner[0], at),
+    "expr_term": lambda tree, inner, at: evaluate(inner[0], at),
+    "binary_term": lambda tree, inner, at: evaluate(inner[1], at),
+    "binary_op": lambda tree, inner, at: operate(inner, at),
+    "unary_op": lambda tree, inner, at: not evaluate(inner[0], at),
+    "conditional": lambda tree, inner, at: evaluate(inner[1 if evaluate(inner[0], at) else 2], at),
+    "tuple": lambda tree, inner, at: [evaluate(one, at) for one in inner],
+    "object": lambda tree, inner, at: {key_of(trees(one)[0], at): evaluate(trees(one)[1], at) for one in inner},
+    "get_attr_expr_term": lambda tree, inner, at: evaluate(inner[0], at)[trees(inner[1])[0].children[0].value],
+    "index_expr_term": lambda tree, inner, at: index(evaluate(inner[0], at), evaluate(trees(inner[1])[0], at)),
+    "function_call": lambda tree, inner, at: call(inner[0].children[0].value, trees(inner[1]), "..." in inner[1].children, at),
+    "for_tuple_expr": lambda tree, inner, at: loop(tree, at),
+    "for_object_expr": lambda tree, inner, at: loop(tree, at),
+}
+
+
 def evaluate(tree, at):
-    inner = trees(tree)
-    match tree.data:
-        case "missing":
-            return Tree
-        case "int_lit":
-            return int(tree.children[0])
-        case "literal_value":
-            return json.loads(tree.children[0])
-        case "identifier":
-            return at[tree.children[0].value]
-        case "string":
-            return "".join(FUNCTIONS["tostring"](evaluate(part, at)) for part in inner)
-        case "string_part" if not inner:
-            return json.loads(f'"{tree.children[0]}"'.replace("$${", "${"))
-        case "expr_term" | "string_part" | "interpolation" | "binary_term":
-            return evaluate(inner[-1], at)
-        case "tuple":
-            return [evaluate(one, at) for one in inner]
-        case "object":
-            return {key_of(trees(one)[0], at): evaluate(trees(one)[1], at) for one in inner}
-        case "conditional":
-            return evaluate(inner[1 if evaluate(inner[0], at) else 2], at)
-        case "unary_op":
-            return not evaluate(inner[0], at)
-        case "binary_op":
-            operator, left = trees(inner[1])[0].children[0].value, evaluate(inner[0], at)
-            return left if left == {"&&": False, "||": True}.get(operator) else OPERATORS[operator](left, evaluate(inner[1], at))
-        case "get_attr_expr_term":
-            return evaluate(inner[0], at)[trees(inner[1])[0].children[0].value]
-        case "index_expr_term":
-            value, key = evaluate(inner[0], at), evaluate(trees(inner[1])[0], at)
-            return {}[key] if isinstance(value, str) else value[key]  # a text has no parts
-        case "function_call":
-            arguments = inner[1] if len(inner) > 1 else Tree("arguments", [])
-            return call(inner[0].children[0].value, trees(arguments), "..." in arguments.children, at)
-        case "for_tuple_expr" | "for_object_expr":
-            return loop(tree, at)
+    return EXPRESSIONS[tree.data](tree, trees(tree), at)
 
 
 def body(tree):
@@ -139,8 +135,7 @@ def content(tree, at):
     for name, labels, value in body(tree):
         if name == "dynamic":
             parts = {part: inner for part, _, inner in body(value)}
-            iterator = trees(parts["iterator"])[0].children[0].value if "iterator" in parts else labels[0]
-            found[labels[0]] = [content(parts["content"], at | {iterator: {"value": one}}) for one in evaluate(parts["for_each"], at)]
+            found[labels[0]] = [content(parts["content"], at | {labels[0]: {"value": one}}) for one in evaluate(parts["for_each"], at)]
         elif value.data == "body":
             found.setdefault(name, []).append(content(value, at))
         elif name not in ("for_each", "count", "depends_on"):
