@@ -1,5 +1,5 @@
 //! The functions with routes in one process on one port, for a container. `container.Dockerfile` beside this file makes an
-//! image of it, and `docs/beside-sam.md` says what a container has instead of the queue, the schedule and the alarms.
+//! image of it. `docs/beside-sam.md` has the differences between this container and Lambda.
 //!
 //! Besides the variables of the functions, which `docs/operations.md` lists, it reads `LISTEN`, where it listens
 //! (`127.0.0.1:3000` by default), and `CALLER_HEADER`, the header in which the proxy in front of it names the caller.
