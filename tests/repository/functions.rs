@@ -145,7 +145,7 @@ fn ttl_looks_where_the_crate_says_until_when_a_row_is_kept() {
 
 #[test]
 fn the_pages_name_only_files_that_exist() {
-    let folders = [".ci/", ".github/", "dev/", "docs/", "events/", "functions/", "shared/", "tests/"];
+    let folders = [".ci/", ".github/", "deploy/", "dev/", "docs/", "events/", "functions/", "shared/", "tests/"];
     let mut missing = Complaints::default();
     for page in files(&root()).iter().filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
         let page = relative(page);

@@ -305,6 +305,12 @@ fn every_table_and_every_queue_survives_the_stack_and_a_mistake() {
                         format!("{FILE}: {id} needs {}: {wanted}", path.join("."))
                     });
                 }
+                for property in ["ContributorInsightsSpecification", "OnDemandThroughput"] {
+                    let is_set = resource.get(&["Properties", property]).is_some();
+                    found.unless(kind != "AWS::DynamoDB::Table" || is_set, || {
+                        format!("{FILE}: {id} needs {property}, as the other tables have it")
+                    });
+                }
                 let widgets = template.matches(&format!("\"${{{id}}}\"")).count();
                 let is_shown = widgets == 2 && template.contains(&format!("\n  {id}Table: {{"));
                 found.unless(kind != "AWS::DynamoDB::Table" || is_shown, || {
