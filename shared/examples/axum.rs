@@ -1,7 +1,5 @@
-//! A service of axum, for a container: items that are changed exactly once, with `ETag`s, conditions, idempotency keys
-//! and RFC 9457 problems.
-//!
-//! It needs a `DynamoDB` that has its two tables, such as that of `cargo dev --dynamodb-only`:
+//! A service of axum with routes of its own: items that are changed exactly once, with `ETag`s, conditions, idempotency
+//! keys and RFC 9457 problems. Run it on the tables of `cargo dev --dynamodb-only`:
 //!
 //! ```sh
 //! export AWS_ENDPOINT_URL_DYNAMODB=http://127.0.0.1:8000 AWS_REGION=us-east-1
@@ -12,34 +10,21 @@
 //! curl -i -X POST http://127.0.0.1:3000/visits/nowhere    # 404 application/problem+json
 //! ```
 //!
-//! All settings come from the environment. `axum.Dockerfile` beside this file makes an image of it.
-//!
-//! | variable | meaning |
-//! |---|---|
-//! | `LISTEN` | where it listens: `127.0.0.1:3000` by default, `0.0.0.0:3000` in a container |
-//! | `VISITS_TABLE`, `IDEMPOTENCY_RECORDS_TABLE` | the tables: `Devices` and `IdempotencyRecords` by default |
-//! | `AWS_REGION`, `AWS_ENDPOINT_URL_DYNAMODB` | the region, and another endpoint than that of the region |
-//! | `AWS_CONTAINER_CREDENTIALS_RELATIVE_URI` | set by ECS for a task with a role |
-//! | `AWS_CONTAINER_CREDENTIALS_FULL_URI` | set by EKS Pod Identity and others, with a token beside it |
-//!
-//! The default chain of `aws_config` reads all `AWS_` variables. No feature of `aws_config` is needed for the
-//! credentials of a container, because their endpoint is plain HTTP.
+//! A service also ends well on SIGTERM: `functions/examples/container.rs` in the repository shows that.
 #![allow(clippy::print_stderr, reason = "a service says where it listens")]
 
 use aws_config::BehaviorVersion;
 use axum::Router;
 use axum::extract::State;
 use axum::middleware::map_request;
-use axum::routing::{get, put};
+use axum::routing::put;
 use fencepost::http::{Id, Invocation, Items, Preconditions, Problem, Request, Resource, Response};
 use fencepost::{Deadline, ItemVersion, Record, Source, Store};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use std::env;
 use std::time::Duration;
-use tokio::signal::unix::{SignalKind, signal};
 
-/// How long a request may take. ECS waits 30 s between SIGTERM and SIGKILL: a request in progress ends in time.
+/// How long a request may take.
 const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 
 /// How often a room was visited.
@@ -88,8 +73,6 @@ async fn close(State(visits): State<Items<Visits>>, told: Invocation, request: R
 }
 
 /// A router like any other, which `fencepost::lambda::serve` would serve as well.
-///
-/// `/health` says that the process answers. It does not ask `DynamoDB`: if that is slow, new containers do not help.
 fn router(visits: Items<Visits>) -> Router {
     Router::new()
         .route("/visits/{room}", put(open).get(show).post(visit).delete(close))
@@ -102,30 +85,15 @@ fn router(visits: Items<Visits>) -> Router {
             request.extensions_mut().insert(told);
             request
         }))
-        .route("/health", get(async || "ok\n"))
 }
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Source> {
-    let setting = |name, default: &str| env::var(name).unwrap_or_else(|_| default.to_owned());
-    // Sends nothing yet. The first request asks for credentials; the client asks again before they expire.
     let store = Store::new(&aws_sdk_dynamodb::Client::new(&aws_config::load_defaults(BehaviorVersion::latest()).await));
-    let visits = Items::with_idempotency(
-        store.table(setting("VISITS_TABLE", "Devices")),
-        store.idempotency(setting("IDEMPOTENCY_RECORDS_TABLE", "IdempotencyRecords")),
-    );
-    let listener = tokio::net::TcpListener::bind(setting("LISTEN", "127.0.0.1:3000")).await?;
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
+    let visits = Items::with_idempotency(store.table("Devices"), store.idempotency("IdempotencyRecords"));
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:3000").await?;
     eprintln!("listening on {}", listener.local_addr()?);
-    let asked_to_stop = async move {
-        tokio::select! {
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-        }
-    };
-    // No connection is accepted any more, and requests that are being answered get their answers.
-    Ok(axum::serve(listener, router(visits)).with_graceful_shutdown(asked_to_stop).await?)
+    Ok(axum::serve(listener, router(visits)).await?)
 }
 
 #[cfg(test)]
