@@ -1,9 +1,9 @@
-//! **A table of PynamoDB and one of Toasty.** Programs in Python or with an ORM write the table, and go on writing it.
-//! Each write of theirs demands the version that it has read and raises it. The usual way does the same in Rust: after
-//! a lost answer the write is refused, the item is read again, and the change is made twice. This recipe names their
-//! version attribute. The first change adopts a row: the same write adds what the crate remembers, raises their
-//! version, and leaves the rest alone. `docs/adoption.md` in the repository finds the settings for your library. Its CI
-//! runs the real PynamoDB and Toasty. Run it with `cargo run -p fencepost --example adopted_tables`.
+//! **A table of PynamoDB and one of Toasty.** Other programs write the table and go on doing so. Each of their writes
+//! demands the version which it has read and raises it. The usual way does the same in Rust. After a lost answer, its
+//! repeat is refused, reads the item again and makes the change twice. This recipe names their version attribute. The
+//! first change adopts a row: the same write adds the attributes of this crate and raises their version. All other
+//! attributes stay. `docs/adoption.md` in the repository finds the settings for a library. Run it with `cargo run -p
+//! fencepost --example adopted_tables`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Edit, Names, Record, Settings, Store, Table};
@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 const BESIDE_PYNAMODB: Settings =
     Settings::without_ttl().shared_with_versioned_writers().swept().names(Names::DEFAULT.version("version"));
 
-/// Toasty does not read tombstones, so a delete removes the row. A delete or a create with a lost answer is then unknown.
+/// Toasty cannot read tombstones. So a delete removes the row. A delete or a create with a lost answer is then unknown.
 const BESIDE_TOASTY: Settings =
     Settings::without_ttl().shared_with_versioned_writers().removed().names(Names::DEFAULT.version("version"));
 

@@ -1,8 +1,8 @@
-//! **A bounded stock.** Many callers take pieces of one stock, which must not fall below zero. The usual way is an
-//! `UpdateItem` on the condition that enough is left. After a lost answer, the SDK sends it again: it takes the pieces
-//! twice, or its own first send has left too little, and a buyer who has the last piece is told that it is sold out.
-//! This recipe takes by an edit. The item remembers the write, so that a repeat of it is refused, and the crate sees
-//! from the refusal that the first send was applied. Run it with `cargo run -p fencepost --example bounded_stock`.
+//! **A bounded stock.** Many callers take pieces of one stock, which must not fall below zero. The usual `UpdateItem`
+//! has the condition that enough is left. The SDK sends it again after a lost answer, which takes the pieces twice. If
+//! the first send took the last ones, the repeat is refused and its buyer is told that the stock is sold out. This
+//! recipe takes by an edit, whose id the item remembers. The refusal of a repeat shows this id, which proves that the
+//! first send was applied. Run it with `cargo run -p fencepost --example bounded_stock`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Failure, Record, Store, Table, UpdateError};
@@ -46,7 +46,7 @@ async fn main() {
     assert_eq!(take(&products, "mug", 2).await.expect("an outcome"), Answer::Taken);
     assert_eq!(db.engine().take_counts(), (0, 1));
 
-    // The last two pieces are taken, and the answer is lost. The repeat is one more write.
+    // The answer to the take of the last two pieces is lost. The repeat is one more write.
     let lost = db.lose_answer().of("UpdateItem").once();
     assert_eq!(take(&products, "mug", 2).await.expect("an outcome"), Answer::Taken);
     assert_eq!((db.engine().take_counts(), lost.struck()), ((0, 2), 1));

@@ -1,8 +1,8 @@
-//! **A hold that expires.** A buyer reserves a seat, pays elsewhere, and confirms. If the payment takes too long, the
-//! seat is free again. The usual way leaves the end to TTL, which may remove the reservation days late, and confirms on
-//! the condition that the seat is held: after a lost answer, the repeat finds it sold, and a buyer who has paid is told
-//! that the seat is gone. This recipe keeps the end of the hold in the seat and looks at the clock in each decision. A
-//! repeat finds what it has done itself. Run it with `cargo run -p fencepost --example expiring_hold`.
+//! **A hold that expires.** A buyer reserves a seat, pays elsewhere and confirms. A seat without a payment in time is
+//! free again. The usual way lets TTL remove the reservation, which may happen days late. It confirms on the condition
+//! that the seat is held. After a lost answer, the repeat finds the seat sold and tells its own buyer that it is gone.
+//! This recipe keeps the end of the hold in the seat and compares it with the clock in each decision. A repeat finds
+//! its own hold or purchase. Run it with `cargo run -p fencepost --example expiring_hold`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Clock, Record, Store, Table, Timestamp, UpdateError};
@@ -40,7 +40,7 @@ async fn reserve(seats: &Table<Seat>, id: &str, buyer: &str) -> Result<(), Updat
     seats.update_with_retry(id, decide).await.map(drop)
 }
 
-/// Call it once the buyer has paid. After [`Gone`], give the money back. A hold that ended is good as long as nobody else has it.
+/// Call it once the buyer has paid. After [`Gone`], give the money back. An ended hold is still good if no other buyer has the seat.
 async fn confirm(seats: &Table<Seat>, id: &str, buyer: &str) -> Result<(), UpdateError<Gone>> {
     let decide = |seat: &Seat| match &seat.state {
         State::Held { by, .. } if by == buyer => Ok(Some(Seat { state: State::Sold { to: buyer.to_owned() } })),

@@ -1,8 +1,8 @@
-//! **A leader with a fence.** One process at a time moves a cursor forward. The usual lock in a row ends by a time. But
-//! a write of the old leader may be on its way when the lock ends, or the process stands still and wakes up later: it
-//! then moves the cursor of the next leader back, and no lock can prevent it. This recipe writes under the token of its
-//! lease. Each item remembers the highest token that it has seen, and refuses lower ones. `leader.rs` has the whole
-//! service, which is stopped, killed and frozen in tests. Run it with `cargo run -p fencepost --example fenced_leader`.
+//! **A leader with a fence.** One process at a time moves a cursor. The usual lock ends at its time, although a write
+//! of its holder may still be on the way. This late write moves the cursor of the next leader back. So does a process
+//! that stood still and does not know that its lock has ended. This recipe writes under the token of its lease. An item
+//! remembers the highest token and refuses lower ones. The program `leader.rs` is a whole service of this kind. Run it
+//! with `cargo run -p fencepost --example fenced_leader`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::lease::LeaseTerms;
@@ -37,12 +37,12 @@ async fn main() {
     let store = Store::new(&db.client());
     store.table("Jobs").create("import", &Job { cursor: 0 }).await.expect("a free key");
 
-    // Ann's write is late in the network, and her process ends.
+    // Ann's write is late in the network. Her process ends.
     let late = db.delay(Duration::from_secs(60)).of("UpdateItem").on("Jobs").once();
     timeout(Duration::from_millis(100), lead(&store, "ann", 10)).await.expect_err("it waits for its answer");
     sleep(LeaseTerms::LENGTH).await;
     assert_eq!(late.struck(), 1);
-    // Bob leads now, and the answer to his write is lost.
+    // Bob leads now. The answer to his write is lost.
     db.engine().take_counts();
     db.lose_answer().of("UpdateItem").on("Jobs").once();
     lead(&Store::new(&db.client()), "bob", 20).await.expect("the lease is free");

@@ -1,8 +1,7 @@
-//! **An outbox.** An order is stored, and other services must hear of it. A program that stores it and then publishes
-//! the message loses the message in a crash between the two, and the other way round it tells of orders that are not
-//! there. This recipe stores the message with the order in one transaction. A publisher sends what it finds and removes
-//! it. After a crash between these two, it sends the message again, and its receivers know it by its id. Run it with
-//! `cargo run -p fencepost --example outbox`.
+//! **An outbox.** Other services must hear of each order. Publishing after the write loses the message in a crash
+//! between the two. Publishing first tells of orders that may not exist. This recipe stores the message with the order
+//! in one transaction. A publisher sends each stored message and removes it. After a crash between these two steps, it
+//! sends a copy with the same id, by which receivers drop it. Run it with `cargo run -p fencepost --example outbox`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Failure, Key, Reads, Record, Source, Store};
@@ -39,7 +38,7 @@ async fn place(store: &Store, id: &str, cents: u64) -> Result<(), Failure> {
     Ok(placed.await?)
 }
 
-/// Sends what is in the outbox. Run it on a schedule; several at once only send more copies.
+/// Sends all messages of the outbox. Run it on a schedule; several at once only send more copies.
 async fn publish(store: &Store, send: impl AsyncFn(&Key, &str) -> Result<(), Source>) -> Result<(), Source> {
     let mut messages = store.table::<Message>("Outbox").scan().items();
     while let Some(message) = messages.try_next().await? {

@@ -1,8 +1,8 @@
-//! **A rate limit per tenant.** Each tenant may make five calls at once, and then one each second. The usual counter is
-//! read, compared and raised: callers at the same moment all find room. With `ADD` and a condition, the SDK repeats an
-//! add whose answer was lost, and takes two calls for one. This recipe keeps one number per tenant, the moment at which
-//! all of its calls are worked off, and moves it in a decision. The process that made the last call decides from
-//! memory, so a call is one write. Run it with `cargo run -p fencepost --example rate_limit`.
+//! **A rate limit per tenant.** Each tenant may make five calls at once and then one per second. The usual counter is
+//! read, compared and raised: callers at the same moment all find room. With a conditional `ADD` they do not, but the
+//! SDK repeats it after a lost answer and counts one call twice. This recipe keeps one number per tenant, the moment at
+//! which its calls are worked off. A decision moves it. The process with the last call decides from memory, in one
+//! write. Run it with `cargo run -p fencepost --example rate_limit`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Clock, Error, Failure, Record, Store, Table};
@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use std::time::Duration;
 use tokio::time::sleep;
 
-/// The time that a call takes from the budget of its tenant, in milliseconds, and the whole budget.
+/// Each call takes this many milliseconds from the budget of its tenant.
 const CALL: u64 = 1_000;
 const BUDGET: u64 = 5 * CALL;
 

@@ -1,8 +1,8 @@
-//! **One table, many kinds.** A customer and its orders share a partition, and the sort key begins with the kind. The
-//! usual way writes the keys by hand in many places, until two kinds share one, and counts the open orders in a second
-//! write, which a lost answer repeats and a crash leaves out. In this recipe, each kind is a `Record` of its own over
-//! the same table, one place makes the keys, and a transaction changes several kinds together. Run it with `cargo run
-//! -p fencepost --example single_table`.
+//! **One table, many kinds.** The items of a customer share a partition. The start of the sort key names the kind. The
+//! usual way writes keys by hand in many places until two kinds share one. It counts open orders in a second write,
+//! which a crash leaves out and a lost answer repeats. Here, each kind is a `Record` of its own over one table. A
+//! single place makes the keys. A transaction changes several kinds together. Run it with `cargo run -p fencepost
+//! --example single_table`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Error, Key, Reads, Record, Sort, Store};
@@ -66,7 +66,7 @@ async fn main() {
     let orders = store.table::<Order>("Shop").query("customer#7").sort(Sort::starts_with("order#2026-03-0")).items();
     let orders: Vec<_> = orders.map_ok(|order| order.value.cents).try_collect().await.expect("a list");
     assert_eq!(orders, [500, 300]);
-    // Without a prefix, a query is about all kinds. To list them, take a `Record` whose fields are all `Option`s.
+    // Without a prefix, a query is about all kinds. To list them, take a `Record` with only `Option` fields.
     assert_eq!(store.table::<Order>("Shop").query("customer#7").count().await.expect("a number"), 4);
     println!("{}", db.log());
 }

@@ -1,8 +1,8 @@
 //! **An agent's tool call that happens once.** A model asks for a refund by a tool. Its framework repeats the call
-//! after a timeout or a restart, and may have forgotten that it ran. The usual tool refunds each time, or first notes
-//! "this call ran" and loses the refund in a crash. This recipe makes the change and records the text for the model in
-//! one transaction, under the conversation and the id that the model gave its call. A repeat gets the same text, in any
-//! process. The same id with other arguments is refused. Run it with `cargo run -p fencepost --example tool_call`.
+//! after a timeout or a restart, perhaps without knowing of the first run. The usual tool then refunds again. If it
+//! first notes that the call ran, a crash loses the refund. This recipe makes the refund and records the text for the
+//! model in one transaction, under the conversation and the id of the call. A repeat gets the same text in any process.
+//! The same id with other arguments is refused. Run it with `cargo run -p fencepost --example tool_call`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Answer, Error, Failure, IdempotencyClaim, IdempotencyError, Reads, Record, Store, Table};
@@ -19,7 +19,7 @@ struct Order {
 
 struct ToolCall<'a> {
     conversation: &'a str,
-    /// The id of the call in the answer of the model. The framework gives it again when it repeats the call.
+    /// The id from the answer of the model. The framework gives it again when it repeats the call.
     id: &'a str,
     order: &'a str,
     cents: u64,
@@ -59,12 +59,12 @@ async fn main() {
     db.engine().take_counts();
     let call = ToolCall { conversation: "chat-7", id: "call-1", order: "o-1", cents: 300 };
 
-    // The refund is applied, and the tool does not hear so within its time.
+    // The refund is applied. The tool hears nothing within its time.
     db.lose_answer().of("TransactWriteItems").silently().times(2);
     let hasty = refund(&store.with_time_limit(Duration::from_millis(300)), &call).await;
     assert!(hasty.expect_err("no answer").is_outcome_unknown());
-    // The framework starts again, and the model is told once more.
-    db.engine().take_counts();
+    assert_eq!(db.engine().take_counts(), (1, 2), "a read, the write and its repeat");
+    // The framework starts again and repeats the call.
     let text = "refunded 300 cents of o-1; 600 are left";
     assert_eq!(refund(&Store::new(&db.client()), &call).await.expect("an answer"), text);
     assert_eq!(db.engine().take_counts(), (1, 0), "a repeat reads");

@@ -1,8 +1,8 @@
-//! **A webhook received twice.** A payment service delivers each event at least once: again for days if it hears no
-//! 200, and sometimes twice at the same moment. The usual way looks whether the id of the event is known, changes the
-//! invoice, and stores the id. Two deliveries at once both find nothing, and a crash between the two writes counts the
-//! payment again. This recipe changes the invoice and records the event in one transaction. The record counts for 30
-//! days, longer than the service delivers again. Run it with `cargo run -p fencepost --example webhook`.
+//! **A webhook received twice.** A payment service delivers an event until it hears 200, perhaps for days and perhaps
+//! twice at the same moment. The usual way looks for the id of the event, changes the invoice and stores the id. Two
+//! deliveries at once both find nothing. A crash between the two writes counts the payment again. This recipe changes
+//! the invoice and records the event in one transaction. The record counts for 30 days: take a time that is longer than
+//! your service repeats. Run it with `cargo run -p fencepost --example webhook`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Answer, Clock, Error, IdempotencyClaim, IdempotencyError, Reads, Record, Source, Store, Table};
@@ -17,7 +17,7 @@ struct Invoice {
     paid: u64,
 }
 
-/// What the service says of an event, the same in each delivery. Leave out what differs, such as the time of the delivery.
+/// The parts of an event which are the same in each delivery. Leave out the time of the delivery and the like.
 #[derive(Deserialize)]
 struct Event {
     id: String,
@@ -58,7 +58,7 @@ async fn main() {
     db.engine().take_counts();
     let body = |id: &str, cents: u64| json!({"id": id, "invoice": "i-1", "cents": cents, "sent": "now"}).to_string();
     let first = body("evt-1", 500);
-    // Two deliveries at once, and the answers to two writes get lost.
+    // Two deliveries come at once. The answers to two writes get lost.
     db.lose_answer().of("TransactWriteItems").times(2);
     let both = tokio::join!(receive(&store, &first), receive(&store, &first));
     assert!(matches!(both, (Ok(200), Ok(200))), "{both:?}");

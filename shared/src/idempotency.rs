@@ -301,8 +301,8 @@ impl IdempotencyClaim {
         Ok(IdempotencyClaim { id: derived_id(scope), payload, retention: Self::RETENTION })
     }
 
-    /// Lets the record of the request count for this time instead of [`RETENTION`](Self::RETENTION), for a caller that may
-    /// repeat the request for longer, such as an execution of a workflow that lasts a month.
+    /// Lets the record of the request count for this time instead of [`RETENTION`](Self::RETENTION). An execution of a
+    /// workflow, for example, may repeat its requests for a month.
     ///
     /// The record gets its end when the change is made. A repeat does not prolong it, whatever its own claim says. A
     /// lease goes by its row: [`acquire_once`](crate::lease::Leases::acquire_once) does not use this time.
@@ -318,8 +318,8 @@ impl IdempotencyClaim {
     /// ```
     ///
     /// # Errors
-    /// [`InvalidValue`]: the time is shorter than [`RETENTION`](Self::RETENTION), so that the record could end while a
-    /// repeat or a late copy of the request is still under way, or longer than [`MAX_RETENTION`](Self::MAX_RETENTION).
+    /// [`InvalidValue`]: the time is longer than [`MAX_RETENTION`](Self::MAX_RETENTION) or shorter than
+    /// [`RETENTION`](Self::RETENTION). A shorter life could end while a repeat or a late copy is still under way.
     pub fn lasting(self, retention: Duration) -> Result<Self, InvalidValue> {
         if !(Self::RETENTION..=Self::MAX_RETENTION).contains(&retention) {
             let (least, most) = (Self::RETENTION.as_secs() / 3600, Self::MAX_RETENTION.as_secs() / 86_400);
