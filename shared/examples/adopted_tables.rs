@@ -1,4 +1,4 @@
-//! **A table of PynamoDB and one of Toasty.** Other programs write the table and go on doing so. Each of their writes
+//! **A table of `PynamoDB` and one of Toasty.** Other programs write the table and go on doing so. Each of their writes
 //! demands the version which it has read and raises it. The usual way does the same in Rust. After a lost answer, its
 //! repeat is refused, reads the item again and makes the change twice. This recipe names their version attribute. The
 //! first change adopts a row: the same write adds the attributes of this crate and raises their version. All other

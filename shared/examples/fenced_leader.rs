@@ -38,7 +38,7 @@ async fn main() {
     store.table("Jobs").create("import", &Job { cursor: 0 }).await.expect("a free key");
 
     // Ann's write is late in the network. Her process ends.
-    let late = db.delay(Duration::from_secs(60)).of("UpdateItem").on("Jobs").once();
+    let late = db.delay(Duration::from_mins(1)).of("UpdateItem").on("Jobs").once();
     timeout(Duration::from_millis(100), lead(&store, "ann", 10)).await.expect_err("it waits for its answer");
     sleep(LeaseTerms::LENGTH).await;
     assert_eq!(late.struck(), 1);
