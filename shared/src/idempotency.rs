@@ -200,7 +200,7 @@ pub(crate) enum Lookup<A> {
 
 /// The record of a change: the request with its answer.
 ///
-/// It holds a hash of the request and the whole answer for [`IdempotencyClaim::RETENTION`].
+/// It holds a hash of the request and the whole answer, and counts as long as its claim says.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct IdempotencyRecord<A> {
@@ -226,12 +226,8 @@ impl<A: Serialize + DeserializeOwned + PartialEq> Record for IdempotencyRecord<A
 }
 
 impl<A> IdempotencyRecord<A> {
-    fn new(payload: String, answer: A, now: SystemTime) -> Self {
-        IdempotencyRecord {
-            payload,
-            answer: Kept::Answer(answer),
-            expires_at: epoch_seconds(now + IdempotencyClaim::RETENTION),
-        }
+    fn new(payload: String, answer: A, end: SystemTime) -> Self {
+        IdempotencyRecord { payload, answer: Kept::Answer(answer), expires_at: epoch_seconds(end) }
     }
 
     fn answer_to(self, payload: &str, now: SystemTime) -> Result<Lookup<A>, Failure> {
@@ -278,11 +274,15 @@ impl<'de, A: Deserialize<'de>> Deserialize<'de> for Kept<A> {
 pub struct IdempotencyClaim {
     id: String,
     payload: String,
+    retention: Duration,
 }
 
 impl IdempotencyClaim {
-    /// How long a record counts: the promised 24 hours plus one for different clocks and late repeats.
+    /// How long a record counts unless its claim is [`lasting`](Self::lasting): the promised 24 hours plus one for different
+    /// clocks and late repeats.
     pub const RETENTION: Duration = Duration::from_hours(24 + 1);
+    /// The longest time for which a record counts: 400 days.
+    pub const MAX_RETENTION: Duration = Duration::from_hours(400 * 24);
 
     /// Creates the claim of a request.
     ///
@@ -297,7 +297,37 @@ impl IdempotencyClaim {
                 "each part of the scope of an idempotency claim names something, such as the caller or the key";
             return Err(InvalidValue::Malformed(reason.into()));
         }
-        Ok(IdempotencyClaim { id: derived_id(scope), payload: URL_SAFE_NO_PAD.encode(digest(payload)) })
+        let payload = URL_SAFE_NO_PAD.encode(digest(payload));
+        Ok(IdempotencyClaim { id: derived_id(scope), payload, retention: Self::RETENTION })
+    }
+
+    /// Lets the record of the request count for this time instead of [`RETENTION`](Self::RETENTION). An execution of a
+    /// workflow, for example, may repeat its requests for a month.
+    ///
+    /// The record gets its end when the change is made. A repeat does not prolong it, whatever its own claim says. A
+    /// lease goes by its row: [`acquire_once`](crate::lease::Leases::acquire_once) does not use this time.
+    ///
+    /// ```
+    /// use fencepost::IdempotencyClaim;
+    /// use std::time::Duration;
+    ///
+    /// let month = Duration::from_hours(31 * 24);
+    /// let claim = IdempotencyClaim::new(&["execution-7", "book the room"], &[])?.lasting(month)?;
+    /// assert!(claim.lasting(Duration::from_hours(1)).is_err());
+    /// # Ok::<_, fencepost::InvalidValue>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`InvalidValue`]: the time is longer than [`MAX_RETENTION`](Self::MAX_RETENTION) or shorter than
+    /// [`RETENTION`](Self::RETENTION). A shorter life could end while a repeat or a late copy is still under way.
+    pub fn lasting(self, retention: Duration) -> Result<Self, InvalidValue> {
+        if !(Self::RETENTION..=Self::MAX_RETENTION).contains(&retention) {
+            let (least, most) = (Self::RETENTION.as_secs() / 3600, Self::MAX_RETENTION.as_secs() / 86_400);
+            let reason =
+                format!("the record of an idempotency claim counts for at least {least} h and at most {most} days");
+            return Err(InvalidValue::OutOfRange(reason.into()));
+        }
+        Ok(IdempotencyClaim { retention, ..self })
     }
 
     /// The claim as bytes. A lease stores them as the id of its acquire.
@@ -324,7 +354,7 @@ impl IdempotencyClaim {
     }
 
     pub(crate) fn record_of<A>(&self, answer: A, now: SystemTime) -> IdempotencyRecord<A> {
-        IdempotencyRecord::new(self.payload.clone(), answer, now)
+        IdempotencyRecord::new(self.payload.clone(), answer, now + self.retention)
     }
 
     fn record<A: Serialize + DeserializeOwned + Clone + PartialEq>(
@@ -377,7 +407,7 @@ mod tests {
         let id_ends_with = |end: &str| format!("{}{end}", &mine.id[..mine.id.len() - 1]);
         let other_end = if mine.id.ends_with('A') { "B" } else { "A" };
         let other = IdempotencyClaim::new(&["caller", "key"], &["another"]).expect("a scope");
-        let stranger = IdempotencyClaim { id: id_ends_with(other_end), payload: other.payload.clone() };
+        let stranger = IdempotencyClaim { id: id_ends_with(other_end), ..other.clone() };
         for (theirs, is_reused) in [
             (mine.to_bytes(), false),
             (other.to_bytes(), true),
@@ -392,25 +422,52 @@ mod tests {
 
     #[test]
     fn a_record_answers_the_same_request_for_25_hours_and_no_other() {
+        assert_counts_for(&claim("payload"), Duration::from_hours(25));
+    }
+
+    #[test]
+    fn the_record_of_a_lasting_claim_counts_for_its_time_from_25_hours_to_400_days() {
+        let hours = Duration::from_hours;
+        for retention in [hours(25), hours(31 * 24), hours(400 * 24)] {
+            assert_counts_for(&claim("payload").lasting(retention).expect("in the limits"), retention);
+        }
+        for retention in [
+            Duration::ZERO,
+            Duration::from_secs(25 * 3600 - 1),
+            hours(400 * 24) + Duration::from_secs(1),
+            Duration::MAX,
+        ] {
+            let refused = claim("payload").lasting(retention).expect_err("beyond the limits").to_string();
+            assert!(refused.contains("at least 25 h and at most 400 days"), "{retention:?}: {refused}");
+        }
+    }
+
+    fn claim(payload: &str) -> IdempotencyClaim {
+        IdempotencyClaim::new(&["caller", "key"], &[payload]).expect("a scope")
+    }
+
+    fn assert_counts_for(made: &IdempotencyClaim, retention: Duration) {
         let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
-        let record = IdempotencyRecord::new("payload".to_owned(), "answer".to_owned(), now);
-        let (late, later) = (now + Duration::from_hours(25) - Duration::from_secs(1), now + Duration::from_hours(25));
-        for time in [now, late] {
-            assert_eq!(record.clone().answer_to("payload", time).ok(), Some(Lookup::Replayed("answer".to_owned())));
-            assert_eq!(record.clone().answer_to("another", time).ok(), Some(Lookup::KeyReused));
+        let (record, end) = (made.record_of("answer".to_owned(), now), now + retention);
+        assert_eq!(record.expires_at, epoch_seconds(end), "TTL may remove it then, and no earlier");
+        // A repeat is judged by the end that the record has.
+        for time in [now, end - Duration::from_secs(1)] {
+            let look_up = |payload| claim(payload).look_up(Some(record.clone()), time).ok();
+            assert_eq!(look_up("payload"), Some(Lookup::Replayed("answer".to_owned())), "{retention:?}");
+            assert_eq!(look_up("another"), Some(Lookup::KeyReused), "{retention:?}");
         }
         for payload in ["payload", "another"] {
-            assert_eq!(record.clone().answer_to(payload, later).ok(), Some(Lookup::New), "{payload}");
+            assert_eq!(claim(payload).look_up(Some(record.clone()), end).ok(), Some(Lookup::New), "{retention:?}");
         }
     }
 
     #[test]
     fn an_answer_that_does_not_decode_matters_only_if_its_record_counts() {
         let now = SystemTime::UNIX_EPOCH + Duration::from_hours(492_000);
-        let stored = IdempotencyRecord::new("payload".to_owned(), "not a number".to_owned(), now);
+        let expired = now + Duration::from_hours(25);
+        let stored = IdempotencyRecord::new("payload".to_owned(), "not a number".to_owned(), expired);
         let attributes = stored.encode().expect("attributes");
         let record: IdempotencyRecord<u64> = Record::decode(&attributes).expect("a record");
-        let expired = now + Duration::from_hours(25);
         assert_eq!(record.clone().answer_to("payload", expired).ok(), Some(Lookup::New));
         assert_eq!(record.clone().answer_to("another", now).ok(), Some(Lookup::KeyReused));
         assert!(matches!(record.answer_to("payload", now), Err(Failure { kind: FailureKind::CorruptItem { .. }, .. })));

@@ -44,8 +44,10 @@
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let engine = Engine::embedded(&[("Accounts", "id")]);
 //! let accounts: Table<Account> = Store::new(&engine.client()).table("Accounts");
+//! # engine.take_counts();
 //! assert_eq!(deposit(&accounts, "a-1", 5).await?, 5);
 //! assert_eq!(deposit(&accounts, "a-1", 5).await?, 10);
+//! assert_eq!(engine.take_counts(), (2, 2)); // reads and writes
 //!
 //! // The last writer wins: this report of 20 is newer than what the item has, and one of 10 would be refused.
 //! let account = Account::FIELDS;
@@ -54,10 +56,11 @@
 //!
 //! accounts.edit("a-1", &account.deleted_at.set_if_none(30)).await?;
 //! assert_eq!(accounts.scan().filter(account.deleted_at.is_none()).count().await?, 0);
+//! # engine.take_counts();
 //! assert_eq!(accounts.delete_returning("a-1").await?.balance, 7);
+//! # assert_eq!(engine.take_counts(), (1, 1));
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! In the repository, `tests/outside-tasks` has these patterns and six other everyday programs, each with the requests
-//! that it sends.
+//! For whole tasks, `examples/README.md` of the crate finds a recipe by need.

@@ -54,7 +54,8 @@
 //! - **A refused edit** ends the call as [`FailureKind::EditRefused`](crate::FailureKind::EditRefused). The page of
 //!   [`Attempt::edit`](crate::Attempt::edit) turns it into a refusal of your own.
 //! - **A key is for requests that may come again**, by a queue or an impatient client. The record of its answer is
-//!   committed with the change and counts for a day. A refusal is not recorded. A request that only creates an item
+//!   committed with the change and counts for a day, or as long as the claim is
+//!   [`lasting`](crate::IdempotencyClaim::lasting). A refusal is not recorded. A request that only creates an item
 //!   needs no record if the id of the item is made by [`derived_id`](crate::derived_id).
 //!
 //! - **Hot items.** `DynamoDB` lets one transaction at a time touch an item, so a product takes some dozens of orders a second.

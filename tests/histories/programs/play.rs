@@ -168,10 +168,14 @@ impl Player {
             "Idempotency::in_call",
             "Idempotency::change",
             "IdempotencyClaim::new",
+            "IdempotencyClaim::lasting",
         ] {
             noted.own.plays(name);
         }
         let claim = IdempotencyClaim::new(&["play", &self.client.scene.name], &["payload"]).expect("a scope");
+        // Repeats of one request ask for other times.
+        let retention = IdempotencyClaim::RETENTION + Duration::from_hours(task.after.min(9_000));
+        let claim = claim.lasting(retention).expect("at most 400 days");
         let records = self.store.idempotency::<Receipt>(RECORDS).with_key_name(KEY_NAME).in_call(call);
         let receipt = |attempt: &mut Attempt| {
             let (id, _) = Self::decide(of, &items, lease, attempt, noted)?;
