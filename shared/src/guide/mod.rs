@@ -15,7 +15,7 @@
 //! - [`existing_tables`]: how to begin on a table with rows, and perhaps writers, that know nothing of this crate.
 //!
 //! For a whole task, such as a webhook, an outbox, a saga or a payment, take a recipe: `examples/README.md` of the crate
-//! finds one by need, with its requests. Each is one file with a test in which answers get lost.
+//! finds one by need, with its requests. Each has a test that plays a lost answer, a crash or a repeat.
 //!
 //! Two tasks need no guide. [`Table::update_at_version`](crate::Table::update_at_version) is for a client that says
 //! which version it has seen, as an `If-Match` does. [`lww`](crate::lww) is for reports that arrive in any order, of

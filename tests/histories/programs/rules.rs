@@ -8,7 +8,6 @@ use crate::harness::states::number;
 use crate::histories::history::{DENIED, NEVER_APPLIED};
 use fencepost_test::Touched;
 use serde_json::Value;
-use std::collections::BTreeSet;
 use std::time::Duration;
 use tokio::time::Instant;
 
