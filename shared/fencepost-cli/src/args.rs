@@ -42,7 +42,7 @@ enum Word {
     Restamp(Writing),
     /// Check the changes that a stream or an export of a table shows against the rules of Fencepost
     ///
-    /// Reads JSON: events of a stream with NEW_AND_OLD_IMAGES, answers of `aws dynamodbstreams get-records`, or lines of an
+    /// Reads JSON: events of a stream with `NEW_AND_OLD_IMAGES`, answers of `aws dynamodbstreams get-records`, or lines of an
     /// export. Sends nothing. Ends with 1 if a rule was broken. See "Audit" in docs/operations.md.
     Audit(Audited),
     /// Check that a table has the key and the TTL that its programs need, or print one that has

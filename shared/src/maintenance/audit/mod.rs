@@ -128,6 +128,8 @@ impl<'a> Change<'a> {
 /// Checks changes of a table against the rules of this crate, one by one. It needs nothing but their images, so changes may
 /// come in any order and from any part of a table. An auditor that reads the stream of a table needs no access to the table.
 ///
+/// In a table that is [open to any](Settings::open_to_any) writer, only bounds and unreadable rows can be checked.
+///
 /// A breach means that a writer did not keep the rules: another program, a person, an import, or a defect of this crate.
 /// No breach does not mean that all went well. These leave nothing in an image: a write that was sent again under another
 /// id, an answer that claims too much, a condition that was checked on too little, two holders of a lease whose clocks
