@@ -1,8 +1,8 @@
 //! **A webhook received twice.** A payment service delivers an event until it hears 200, perhaps for days and perhaps
 //! twice at the same moment. The usual way looks for the id of the event, changes the invoice and stores the id. Two
 //! deliveries at once both find nothing. A crash between the two writes counts the payment again. This recipe changes
-//! the invoice and records the event in one transaction. The record counts for 30 days: take a time that is longer than
-//! your service repeats. Run it with `cargo run -p fencepost --example webhook`.
+//! the invoice and records the event in one transaction. The record counts for 30 days: take longer than your service
+//! repeats. A refusal is not recorded, so its repeat may succeed. Run it with `cargo run -p fencepost --example webhook`.
 #![expect(clippy::print_stdout, reason = "a program for the terminal")]
 
 use fencepost::{Answer, Clock, Error, IdempotencyClaim, IdempotencyError, Reads, Record, Source, Store, Table};

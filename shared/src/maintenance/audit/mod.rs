@@ -205,13 +205,8 @@ impl Audit {
             // The damage was there before.
             (Some(Kind::Damaged), _) => {}
             (_, Kind::Damaged) => {
-                let reason = after
-                    .kind
-                    .1
-                    .as_ref()
-                    .err()
-                    .map_or_else(|| "a row contradicts itself".into(), |why| format!("{why}"));
-                found.add(Rule::Readable, reason);
+                let why = after.kind.1.as_ref().err().map(ToString::to_string).unwrap_or_default();
+                found.add(Rule::Readable, why);
             }
             (None | Some(Kind::Lease), Kind::Lease) => {
                 others::check_lease(before.map(|before| before.image), after.image, change.is_one, found);

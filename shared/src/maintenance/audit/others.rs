@@ -6,7 +6,11 @@ use fencepost_core::format::item::Attributes;
 use fencepost_core::lease;
 
 pub(super) fn check_lease(before: Option<&Attributes>, after: &Attributes, is_one: bool, found: &mut Breaches) {
-    let (Some(Ok(before)), Ok(after)) = (before.map(lease::read), lease::read(after)) else { return };
+    let after = match lease::read(after) {
+        Ok(after) => after,
+        Err(why) => return found.add(Rule::Readable, why.to_string()),
+    };
+    let Some(Ok(before)) = before.map(lease::read) else { return };
     let [was, is] = [before.at(), after.at()];
     let was_held = before.holder.is_some();
     let broken = if is.token < was.token {

@@ -178,6 +178,8 @@ fn a_lease_goes_by_acquires_renewals_and_releases() {
         let rules = broken(&own, Some(&before), Some(&after));
         assert_eq!(rules, if is_kept { vec![] } else { vec!["lease"] }, "{after:?}");
     }
+    let damaged: Attributes = before.clone().into_iter().chain(of(&[("token", AttributeValue::Bool(true))])).collect();
+    assert_eq!(broken(&own, Some(&before), Some(&damaged)), ["readable"]);
     let released = lease(None, [5, 1, 100]);
     assert_eq!(broken(&own, Some(&released), Some(&lease(Some("a"), [5, 2, 110]))), ["lease"]);
 }
