@@ -236,6 +236,7 @@ fn programs_over_the_whole_surface_are_told_the_truth() {
 const FENCE: &str = "the audit, fence";
 const INCARNATION: &str = "the audit, incarnation";
 const LEASE: &str = "the audit, lease";
+const MEMORY: &str = "the audit, memory";
 const NEWEST: &str = "the audit, newest";
 const WRITE_ID: &str = "the audit, write-id";
 
@@ -277,8 +278,9 @@ fn each_broken_rule_of_leases_and_of_the_newest_instance_is_noticed() {
     ]);
 }
 
-/// These leave no trace: `ThrottlingClears`, `NoIdInTransactions`, `NotRequired`, `TokenReused`, `ConflictHidden`, `NoSkew`,
-/// `Unchecked`. The audit finds those of leases and of the newest instance above.
+/// Those of leases and of the newest instance are found above. These leave nothing in a row by which it differs from what a
+/// sound writer leaves: `ThrottlingClears`, `NoIdInTransactions`, `NotRequired`, `TokenReused`, `AddNeverLate`,
+/// `BurnLeavesNothing`, `BurnsIgnored`, `FreshIds`, `ConflictHidden`, `NoSkew`, `Unchecked`.
 #[test]
 fn the_audit_finds_each_broken_rule_that_leaves_a_trace() {
     Programs::notices(&[
@@ -286,6 +288,9 @@ fn the_audit_finds_each_broken_rule_that_leaves_a_trace() {
         (Broken::LastWriterOnly, 80..2080, WRITE_ID),
         (Broken::GuardBeforeJudge, 144..2144, WRITE_ID),
         (Broken::AddOfAnyId, 0..2000, WRITE_ID),
+        (Broken::BurnAsAdd, 56..2056, WRITE_ID),
+        (Broken::Forgets { after: 2 }, 0..2000, MEMORY),
+        (Broken::RevivedWithoutMemory, 1098..3098, MEMORY),
         (Broken::RowsDeleted, 0..2000, INCARNATION),
     ]);
 }
