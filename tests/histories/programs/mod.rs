@@ -251,7 +251,7 @@ fn each_broken_rule_is_noticed() {
         (Broken::AddOfAnyId, 0..2000, history::APPLIED_TWICE),
         (Broken::AddNeverLate, 12..2012, history::APPLIED_TWICE),
         (Broken::Forgets { after: 2 }, 0..2000, history::APPLIED_TWICE),
-        (Broken::BurnLeavesNothing, 3106..5106, history::DENIED),
+        (Broken::BurnLeavesNothing, 4228..6228, history::DENIED),
         (Broken::BurnAsAdd, 56..2056, history::NEVER_APPLIED),
         (Broken::BurnsIgnored, 56..2056, history::NEVER_APPLIED),
         (Broken::FreshIds, 0..2000, history::APPLIED_TWICE),
