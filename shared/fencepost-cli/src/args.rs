@@ -120,7 +120,7 @@ pub struct Audited {
     #[arg(long, value_name = "HOW", default_value = "expire")]
     deletes: Deletes,
     /// Which other programs write the table
-    #[arg(long, value_name = "WHICH")]
+    #[arg(long, value_name = "WHICH", conflicts_with = "deletes")]
     shared_with: Option<Others>,
     /// How many writes a row remembers
     #[arg(long, value_name = "N", default_value_t = 16)]
@@ -488,9 +488,13 @@ mod tests {
         assert_eq!(options.within, bounds.map(|(name, low, high)| (name.to_owned(), low, high)));
         let audit = format!("{:?}", options.audit());
         assert!(["deletes: Keep", "held: Some(\"stock\")", "remembered: 16"].iter().all(|part| audit.contains(part)));
-        for line in
-            ["audit --within stock", "audit --within stock=1", "audit --within stock=a..", "audit --instances a"]
-        {
+        for line in [
+            "audit --within stock",
+            "audit --within stock=1",
+            "audit --within stock=a..",
+            "audit --instances a",
+            "audit --shared-with any --deletes keep",
+        ] {
             assert!(refused(line).contains(line.split_whitespace().nth(1).expect("an option")), "{line}");
         }
     }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 use serde_json::{Deserializer, Value, json};
 use std::collections::{BTreeMap, HashMap};
 use std::io::{BufReader, Read, Write};
+use std::time::Duration;
 
 type Attributes = HashMap<String, AttributeValue>;
 
@@ -84,7 +85,7 @@ impl<W: Write> Run<'_, W> {
                 self.check(keys.as_ref(), &change.of_a_period())
             }
             Document { item: Some(row), .. } => {
-                let at = Timestamp::from_epoch_millis(0).ok_or_else(|| unread("there is no time".to_owned()))?;
+                let at = Timestamp::from_epoch_millis(0).expect("1970 has a timestamp"); // nothing is removed here
                 self.check(None, &Change::new(None, Some(&row), at).of_a_period())
             }
             _ => Err(unread("it has none of Records, dynamodb, Metadata and Item".to_owned())),
@@ -123,8 +124,8 @@ impl<W: Write> Run<'_, W> {
 fn time_of(time: &Value) -> Option<Timestamp> {
     match time {
         Value::Number(seconds) => {
-            let whole = seconds.to_string();
-            Timestamp::from_epoch_millis(whole.split('.').next()?.parse::<u64>().ok()? * 1000)
+            let since_1970 = Duration::try_from_secs_f64(seconds.as_f64()?).ok()?;
+            Timestamp::from_epoch_millis(since_1970.as_millis().try_into().ok()?)
         }
         Value::String(text) => Timestamp::from_rfc3339(text).ok(),
         _ => None,
@@ -189,6 +190,17 @@ mod tests {
         let (out, _) = said("--json", &removed);
         let lines: Vec<Value> = out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
         assert_eq!((&lines[0]["rule"], &lines[1]["breaches"]["tombstone"]), (&json!("tombstone"), &json!(1)));
+    }
+
+    #[test]
+    fn a_time_is_read_in_every_notation_of_a_number() {
+        let at = Timestamp::from_epoch_millis(1_800_000_000_000);
+        for text in ["1800000000", "1800000000.0", "1.8E9", r#""2027-01-15T08:00:00Z""#] {
+            assert_eq!(time_of(&serde_json::from_str(text).expect("JSON")), at, "{text}");
+        }
+        for text in ["-1", "1e300", "18000000000000000000", "null", r#""soon""#] {
+            assert_eq!(time_of(&serde_json::from_str(text).expect("JSON")), None, "{text}");
+        }
     }
 
     #[test]

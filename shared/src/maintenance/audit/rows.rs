@@ -61,11 +61,9 @@ pub(super) fn check(
     if now.fence < then.fence && !is_shared {
         found.add(Rule::Fence, format!("the highest token fell from {:?} to {:?}", then.fence, now.fence));
     }
-    let placed_by = |image: &Attributes| image.get(layout.names.placed_by).cloned();
-    if placed_by(before.image).is_some()
-        && [before.kind(), after.kind()] == [Kind::Live; 2]
-        && placed_by(before.image) != placed_by(after.image)
-    {
+    let [was_placed_by, is_placed_by] = [before, after].map(|image| image.image.get(layout.names.placed_by));
+    let are_live = [before.kind(), after.kind()] == [Kind::Live; 2];
+    if are_live && was_placed_by.is_some() && was_placed_by != is_placed_by {
         found.add(Rule::Placed, "the row names another attempt that placed it");
     }
     if let (Some(number), true) = (layout.held, change.is_one) {
@@ -123,26 +121,30 @@ impl Step<'_> {
         let at = self.before.at.version;
         let mut added = 0;
         for (id, trace) in new.iter() {
-            let name = id.name();
+            // Only a breach needs it, and most changes have none.
+            let name = || id.name();
             match (old.get(id), trace) {
                 (Some(before), _) if before == trace => {}
                 (Some(Trace::Burned(_)), Trace::Applied(_)) => {
-                    found.add(Rule::WriteId, format!("the write {name} was applied after it was burned"));
+                    found.add(Rule::WriteId, format!("the write {} was applied after it was burned", name()));
                 }
                 (Some(Trace::Applied(_)), Trace::Burned(_)) => {
-                    found.add(Rule::WriteId, format!("the write {name} was burned after it was applied"));
+                    found.add(Rule::WriteId, format!("the write {} was burned after it was applied", name()));
                 }
                 (Some(before), _) => {
                     let [before, again] = [before, trace].map(|trace| trace.version().get());
                     found.add(
                         Rule::WriteId,
-                        format!("the write {name} was applied at version {before}, and again at {again}"),
+                        format!("the write {} was applied at version {before}, and again at {again}", name()),
                     );
                 }
                 (None, _) if !self.is_one => {}
                 (None, _) if trace.version() != at => {
                     let (new, at) = (trace.version().get(), at.get());
-                    found.add(Rule::WriteId, format!("the write {name} says version {new}, and the row was at {at}"));
+                    found.add(
+                        Rule::WriteId,
+                        format!("the write {} says version {new}, and the row was at {at}", name()),
+                    );
                 }
                 (None, trace) => added += usize::from(matches!(trace, Trace::Applied(_))),
             }
@@ -181,15 +183,15 @@ fn same_but(before: &Attributes, after: &Attributes, names: &[&str]) -> bool {
 fn check_holds(layout: &Layout, number: &str, before: &Attributes, after: &Attributes, found: &mut Breaches) {
     let holds = [before, after].map(|image| read_holds(&layout.names, image));
     let [Ok(old), Ok(new)] = &holds else { return };
-    let in_both = |one: &[Hold], hold: &Hold| one.iter().any(|other| other.attempt == hold.attempt);
-    if let Some(hold) = new.iter().find(|hold| in_both(old, hold) && !old.contains(hold)) {
+    let is_in = |one: &[Hold], hold: &Hold| one.iter().any(|other| other.attempt == hold.attempt);
+    if let Some(hold) = new.iter().find(|hold| is_in(old, hold) && !old.contains(hold)) {
         found.add(Rule::Holds, format!("the hold of {} became another one", hold.attempt.name()));
     }
-    let sum = |these: Vec<&Hold>| -> Option<Vec<i128>> {
+    let quantities = |these: Vec<&Hold>| -> Option<Vec<i128>> {
         these.iter().map(|hold| Number::parse(&hold.quantity)?.to_whole()).collect()
     };
-    let taken = sum(new.iter().filter(|hold| !in_both(old, hold)).collect());
-    let gone = sum(old.iter().filter(|hold| !in_both(new, hold)).collect());
+    let taken = quantities(new.iter().filter(|hold| !is_in(old, hold)).collect());
+    let gone = quantities(old.iter().filter(|hold| !is_in(new, hold)).collect());
     let [was, is] = [before, after]
         .map(|image| image.get(number).and_then(AsKind::as_n).and_then(|text| Number::parse(text)?.to_whole()));
     let (Some(taken), Some(gone), Some(was), Some(is)) = (taken, gone, was, is) else { return };
