@@ -3,7 +3,6 @@
 import contextlib
 import hashlib
 import json
-import logging
 import os
 import subprocess
 import sys
@@ -11,17 +10,14 @@ from pathlib import Path
 
 import boto3
 from botocore.exceptions import ClientError, WaiterError
-from samtranslator.parser.parser import Parser
-from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
 from processes import LOGS, ROOT, free_port, started, wait_until
+from sam_transform import transform
 
 REGION = "eu-west-1"
 BUILT = Path(os.environ.get("BUILT", ROOT / ".aws-sam" / "build"))
 FOLDER = LOGS / "ministack"
-
-logging.getLogger("samtranslator").setLevel(logging.ERROR)
 
 
 @contextlib.contextmanager
@@ -56,8 +52,7 @@ def transformed(template, values):
     for function in functions:  # A version is published when the name of its code changes.
         template["Resources"][function]["Properties"]["CodeUri"] = f"s3://code/{digest(function)}"
     values = {name: str(one["Default"]) for name, one in template["Parameters"].items()} | values
-    session = boto3.session.Session(region_name=REGION)
-    template = Translator({}, Parser(), boto_session=session).translate(template, values)
+    template = transform(template, values)
     for function in functions:
         template["Resources"][function]["Properties"]["Code"] = str(BUILT / function)
     return template

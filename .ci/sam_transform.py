@@ -6,7 +6,7 @@ from samtranslator.parser.parser import Parser
 from samtranslator.translator.translator import Translator
 from samtranslator.yaml_helper import yaml_parse
 
-logging.disable(logging.WARNING)
+logging.getLogger("samtranslator").setLevel(logging.ERROR)
 
 
 def load(path="template.yaml"):
