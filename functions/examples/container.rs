@@ -5,6 +5,8 @@
 //! (`127.0.0.1:3000` by default), and `CALLER_HEADER`, the header in which the proxy in front of it names the caller.
 //! The proxy checks who may call, and takes this header from clients. Without the variable, all callers share their
 //! idempotency keys. The default chain of `aws_config` finds the region and the credentials, such as those of a task of ECS.
+//!
+//! `.ci/container` plays the events of `events/` on it.
 #![allow(clippy::print_stderr, reason = "a service says where it listens")]
 
 use aws_config::BehaviorVersion;
@@ -52,50 +54,4 @@ async fn main() -> Result<(), Source> {
         let _ = terminate.recv().await;
     };
     Ok(axum::serve(listener, router).with_graceful_shutdown(asked_to_stop).await?)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::router;
-    use fencepost::Store;
-    use fencepost_test::Dynamo;
-    use tokio::io::{AsyncReadExt, AsyncWriteExt};
-    use tokio::net::{TcpListener, TcpStream};
-
-    #[tokio::test]
-    async fn the_routes_of_several_functions_are_served_on_one_port() {
-        let dynamo = Dynamo::new();
-        let tables = [("PRODUCTS_TABLE", "productId"), ("ORDERS_TABLE", "orderId"), ("LEASES_TABLE", "leaseKey")];
-        for (table, key) in tables.into_iter().chain([("IDEMPOTENCY_RECORDS_TABLE", "recordId")]) {
-            dynamo.create_table(table, key); // each table is called by the variable that names it
-        }
-        let environment = |name: &str| match name {
-            "CALLER_HEADER" => Some("x-caller".to_owned()),
-            _ => name.ends_with("_TABLE").then(|| name.to_owned()),
-        };
-        let router = router(&Store::new(&dynamo.client_without_retries()), &environment).expect("it starts");
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let at = listener.local_addr().expect("bound");
-        tokio::spawn(async move { axum::serve(listener, router).await });
-        for (request, caller, body, status) in [
-            ("PUT /products/mug", "ann", r#"{"stock":5,"lowStockAt":2}"#, 201),
-            ("POST /products/mug/adjustments", "ann", r#"{"by":-1}"#, 200),
-            ("POST /products/mug/adjustments", "ann", r#"{"by":-1}"#, 200), // the same key again
-            ("POST /products/mug/adjustments", "bob", r#"{"by":-2}"#, 200), // the key of another caller
-            ("PUT /leases/report", "ann", r#"{"holder":"worker-1","ttlSeconds":60}"#, 201),
-            ("DELETE /products/mug", "ann", "", 405),
-            ("GET /nowhere", "ann", "", 404),
-            ("GET /health", "", "", 200),
-        ] {
-            let head = format!("{request} HTTP/1.1\r\nhost: {at}\r\nconnection: close\r\nx-caller: {caller}\r\n");
-            let key = if request.starts_with("POST") { "idempotency-key: k-1\r\n" } else { "" };
-            let rest = format!("content-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-            let mut stream = TcpStream::connect(at).await.expect("it listens");
-            stream.write_all(format!("{head}{key}{rest}").as_bytes()).await.expect("it is sent");
-            let mut answer = String::new();
-            stream.read_to_string(&mut answer).await.expect("an answer");
-            assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
-        }
-        assert_eq!(dynamo.number("PRODUCTS_TABLE", "mug", "stock"), 2);
-    }
 }
