@@ -1,7 +1,6 @@
 //! Runs of the tool `fencepost`, in process.
 
 use aws_sdk_dynamodb::Client;
-use fencepost::Names;
 use fencepost::maintenance::{Found, Task};
 use fencepost_cli::Failure;
 use fencepost_cli::args::{Target, Whole};
@@ -10,8 +9,7 @@ use fencepost_cli::table::Table;
 
 /// The options for this task on this table, all others at their defaults.
 pub fn options(table: &str, task: Task, write: bool) -> Whole {
-    let (endpoint, deletes, json) = (None, None, true);
-    let target = Target { table: table.to_owned(), endpoint, names: Names::DEFAULT, deletes, instance: None, json };
+    let target = Target { table: table.to_owned(), json: true, ..Target::default() };
     Whole { target, task, write, rate: None, state: None, problems_only: false }
 }
 

@@ -28,7 +28,7 @@ fn text_of_condition_expressions_is_only_in_one_file() {
 #[test]
 fn the_test_kit_knows_neither_fencepost_nor_lambda() {
     let manifest = read("shared/fencepost-test/Cargo.toml");
-    let (needed, _) = manifest.split_once("[dev-dependencies]").expect("its tests need fencepost");
+    let (needed, _) = manifest.split_once("[dev-dependencies]").expect("its tests need macros");
     let mut found = Complaints::default();
     for name in ["fencepost", "lambda_runtime", "aws_lambda_events"] {
         found.unless(!needed.lines().any(|line| line.starts_with(name)), || {

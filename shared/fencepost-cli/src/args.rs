@@ -60,28 +60,8 @@ struct Writing {
 
 #[derive(Args)]
 struct Options {
-    /// The name of the table
-    #[arg(long, value_name = "NAME")]
-    table: String,
-    /// Use at most N capacity units in a second, reads and writes together
-    #[arg(long, value_name = "N")]
-    rate: Option<NonZeroU32>,
-    /// Keep the place of the run in FILE. The same command goes on there after an interruption
-    #[arg(long, value_name = "FILE")]
-    state: Option<PathBuf>,
-    /// One JSON object per line: rows, and at the end the counts
-    #[arg(long)]
-    json: bool,
-    /// Another DynamoDB than that of the region
-    #[arg(long, value_name = "URL", value_parser = address)]
-    endpoint: Option<String>,
-    /// How items are deleted, as in the Record: expire, sweep, keep or remove. Without it, the marks in the rows tell
-    #[arg(long, value_name = "HOW")]
-    deletes: Option<Deletes>,
-    /// The newest instance wins in this table: the attributes that order and name it, as in its Record. Without them,
-    /// only mappings of the function host-mapping are known
-    #[arg(long, num_args = 2, value_names = ["ORDERED_BY", "NAMED_BY"], value_parser = kept)]
-    instances: Vec<&'static str>,
+    #[command(flatten)]
+    whole: Whole,
     #[command(flatten)]
     attributes: Attributes,
 }
@@ -228,20 +208,27 @@ pub enum Format {
 }
 
 /// The table, and how it is set up.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Args, Debug, Default, PartialEq, Eq)]
 pub struct Target {
-    /// The name of the table.
+    /// The name of the table
+    #[arg(long, value_name = "NAME")]
     pub table: String,
-    /// The address of its DynamoDB. Without one, it is that of the region.
-    pub endpoint: Option<String>,
-    /// The names of Fencepost's attributes.
-    pub names: Names,
-    /// How its items are deleted, if the user says so.
-    pub deletes: Option<Deletes>,
-    /// The attributes that order and name an instance, if the newest one wins in the table.
-    pub instance: Option<[&'static str; 2]>,
-    /// Whether the output is JSON.
+    /// One JSON object per line: rows, and at the end the counts
+    #[arg(long)]
     pub json: bool,
+    /// Another DynamoDB than that of the region
+    #[arg(long, value_name = "URL", value_parser = address)]
+    pub endpoint: Option<String>,
+    /// How items are deleted, as in the Record: expire, sweep, keep or remove. Without it, the marks in the rows tell
+    #[arg(long, value_name = "HOW")]
+    pub deletes: Option<Deletes>,
+    /// The newest instance wins in this table: the attributes that order and name it, as in its Record. Without them,
+    /// only mappings of the function host-mapping are known
+    #[arg(long, num_args = 2, value_names = ["ORDERED_BY", "NAMED_BY"], value_parser = kept)]
+    pub instances: Vec<&'static str>,
+    /// The names of Fencepost's attributes.
+    #[arg(skip)]
+    pub names: Names,
 }
 
 /// How items are deleted, as the `Record` of the table says.
@@ -286,19 +273,25 @@ pub struct Row {
 }
 
 /// The options for a whole table.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Args, Debug, PartialEq, Eq)]
 pub struct Whole {
     /// The table.
+    #[command(flatten)]
     pub target: Target,
+    /// Use at most N capacity units in a second, reads and writes together
+    #[arg(long, value_name = "N")]
+    pub rate: Option<NonZeroU32>,
+    /// Keep the place of the run in FILE. The same command goes on there after an interruption
+    #[arg(long, value_name = "FILE")]
+    pub state: Option<PathBuf>,
     /// The task for each row.
+    #[arg(skip = Task::Explain)]
     pub task: Task,
     /// Whether to write, and not only to count.
+    #[arg(skip)]
     pub write: bool,
-    /// The capacity units per second.
-    pub rate: Option<NonZeroU32>,
-    /// The file for the place of the run.
-    pub state: Option<PathBuf>,
     /// Whether rows without problems are left out.
+    #[arg(skip)]
     pub problems_only: bool,
 }
 
@@ -326,13 +319,12 @@ pub fn parse(line: impl IntoIterator<Item = OsString>) -> Result<Command, clap::
         Word::Audit(options) => return Ok(Command::Audit(options)),
         Word::Check(options) => return Ok(Command::Check(options)),
     };
-    let Options { table, rate, state, json, endpoint, deletes, instances, attributes } = options;
-    let instance = instances.try_into().ok();
-    let target = Target { table, endpoint, names: attributes.names(), deletes, instance, json };
+    let Options { mut whole, attributes } = options;
+    whole.target.names = attributes.names();
     Ok(if key.is_empty() {
-        Command::Table(Whole { target, task, write, rate, state, problems_only })
+        Command::Table(Whole { task, write, problems_only, ..whole })
     } else {
-        Command::Row(Row { target, key })
+        Command::Row(Row { target: whole.target, key })
     })
 }
 
@@ -418,8 +410,7 @@ mod tests {
     }
 
     fn target(table: &str) -> Target {
-        let (endpoint, names, deletes, instance, json) = (None, Names::DEFAULT, None, None, false);
-        Target { table: table.to_owned(), endpoint, names, deletes, instance, json }
+        Target { table: table.to_owned(), ..Target::default() }
     }
 
     #[test]
@@ -444,9 +435,8 @@ mod tests {
                     --instances term node";
         let names = Names::DEFAULT.version("version").incarnation("i").writes("w").purge_at("ttl");
         let names = names.buried("b").fence("f").given("g").served("s");
-        let endpoint = Some("http://db:8000".to_owned());
-        let instance = Some(["term", "node"]);
-        let target = Target { endpoint, names, deletes: Some(Deletes::Sweep), instance, json: true, ..target("T") };
+        let (endpoint, instances) = (Some("http://db:8000".to_owned()), vec!["term", "node"]);
+        let target = Target { endpoint, names, deletes: Some(Deletes::Sweep), instances, json: true, ..target("T") };
         let (rate, state) = (NonZeroU32::new(25), Some("there".into()));
         let expected = Whole { target, task: Task::Adopt, write: false, rate, state, problems_only: false };
         assert_eq!(parsed(line).expect("parses"), Command::Table(expected));

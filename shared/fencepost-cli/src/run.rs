@@ -52,9 +52,9 @@ pub async fn explain_row(options: &Row, out: &mut impl Write) -> Result<(), Fail
         ))
     })?;
     let now = Store::new(&table.client).now();
-    let explanation = match options.target.instance {
-        Some(instance) => explain_instance(&attributes, instance, now),
-        None => explain(&attributes, options.target.settings(), now),
+    let explanation = match options.target.instances[..] {
+        [ordered_by, named_by] => explain_instance(&attributes, [ordered_by, named_by], now),
+        _ => explain(&attributes, options.target.settings(), now),
     };
     say_row(&Explained { key, explanation }, *json, out)
 }
@@ -111,8 +111,8 @@ pub async fn run_on(
 fn prepared(table: &Table, options: &Whole) -> Run {
     let Whole { target, task, write, rate, .. } = options;
     let mut run = Store::new(&table.client).maintain(*task, &target.table, table.key).with_settings(target.settings());
-    if let Some(instance) = target.instance {
-        run = run.of_instances(instance);
+    if let [ordered_by, named_by] = target.instances[..] {
+        run = run.of_instances([ordered_by, named_by]);
     }
     if let Some(rate) = rate {
         run = run.paced(*rate);

@@ -104,12 +104,9 @@ pub fn summary(options: &Whole, found: &Found) -> String {
 mod tests {
     use super::*;
     use crate::args::Target;
-    use fencepost::Names;
 
     fn options(task: Task, write: bool) -> Whole {
-        let (endpoint, deletes, json) = (None, None, false);
-        let target =
-            Target { table: "Devices-1".to_owned(), endpoint, names: Names::DEFAULT, deletes, instance: None, json };
+        let target = Target { table: "Devices-1".to_owned(), ..Target::default() };
         Whole { target, task, write, rate: None, state: None, problems_only: false }
     }
 

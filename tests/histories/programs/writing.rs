@@ -114,43 +114,27 @@ macro_rules! at {
     }};
 }
 
+/// Calls this method of the field at this path, and notes that it was played.
+macro_rules! played {
+    ($plays:ident, $path:expr, $method:ident($($argument:expr)?)) => {{
+        $plays(concat!("Field::", stringify!($method)));
+        at!($path, |field| field.$method($($argument)?))
+    }};
+}
+
 pub fn condition_of<T: Record>(ask: &Ask, plays: &dyn Fn(&'static str)) -> Condition<T> {
     let any = |value: &Value| Any(value.clone());
     let inner = |ask| condition_of(ask, plays);
     match ask {
-        Ask::Is(path, value) => {
-            plays("Field::is");
-            at!(path, |field| field.is(any(value)))
-        }
-        Ask::Less(path, value) => {
-            plays("Field::is_less_than");
-            at!(path, |field| field.is_less_than(any(value)))
-        }
-        Ask::AtMost(path, value) => {
-            plays("Field::is_at_most");
-            at!(path, |field| field.is_at_most(any(value)))
-        }
-        Ask::AtLeast(path, value) => {
-            plays("Field::is_at_least");
-            at!(path, |field| field.is_at_least(any(value)))
-        }
-        Ask::More(path, value) => {
-            plays("Field::is_more_than");
-            at!(path, |field| field.is_more_than(any(value)))
-        }
-        Ask::Some(path) => {
-            plays("Field::is_some");
-            at!(path, |field| field.is_some())
-        }
-        Ask::None(path) => {
-            plays("Field::is_none");
-            at!(path, |field| field.is_none())
-        }
+        Ask::Is(path, value) => played!(plays, path, is(any(value))),
+        Ask::Less(path, value) => played!(plays, path, is_less_than(any(value))),
+        Ask::AtMost(path, value) => played!(plays, path, is_at_most(any(value))),
+        Ask::AtLeast(path, value) => played!(plays, path, is_at_least(any(value))),
+        Ask::More(path, value) => played!(plays, path, is_more_than(any(value))),
+        Ask::Some(path) => played!(plays, path, is_some()),
+        Ask::None(path) => played!(plays, path, is_none()),
         Ask::Not(ask) => match &**ask {
-            Ask::Is(path, value) => {
-                plays("Field::is_not");
-                at!(path, |field| field.is_not(any(value)))
-            }
+            Ask::Is(path, value) => played!(plays, path, is_not(any(value))),
             ask => !inner(ask),
         },
         Ask::Both(asks) => {
@@ -159,8 +143,7 @@ pub fn condition_of<T: Record>(ask: &Ask, plays: &dyn Fn(&'static str)) -> Condi
         }
         Ask::Either(asks) => match &**asks {
             [Ask::Is(path, one), Ask::Is(other, two)] if path == other => {
-                plays("Field::is_any_of");
-                at!(path, |field| field.is_any_of([any(one), any(two)]))
+                played!(plays, path, is_any_of([any(one), any(two)]))
             }
             asks if asks.iter().any(|ask| matches!(ask, Ask::Either(_))) => {
                 plays("Condition::any");
@@ -213,26 +196,11 @@ pub fn edit_of<T: Subject>(
                     None => edit.and(at!(path, |field| field.add(number(by), bounds()))),
                 }
             }
-            Clause::Set(path, value) => {
-                plays("Field::set");
-                edit.and(at!(path, |field| field.set(any(value))))
-            }
-            Clause::Raise(path, value) => {
-                plays("Field::raise_to");
-                edit.and(at!(path, |field| field.raise_to(any(value))))
-            }
-            Clause::Fill(path, value) => {
-                plays("Field::set_if_none");
-                edit.and(at!(path, |field| field.set_if_none(any(value))))
-            }
-            Clause::Append(path, more) => {
-                plays("Field::append");
-                edit.and(at!(path, |field| field.append(more.iter().map(any))))
-            }
-            Clause::Remove(path) => {
-                plays("Field::remove");
-                edit.and(at!(path, |field| field.remove()))
-            }
+            Clause::Set(path, value) => edit.and(played!(plays, path, set(any(value)))),
+            Clause::Raise(path, value) => edit.and(played!(plays, path, raise_to(any(value)))),
+            Clause::Fill(path, value) => edit.and(played!(plays, path, set_if_none(any(value)))),
+            Clause::Append(path, more) => edit.and(played!(plays, path, append(more.iter().map(any)))),
+            Clause::Remove(path) => edit.and(played!(plays, path, remove())),
             Clause::Stamp(name, value) => {
                 plays("Edit::stamp");
                 edit.stamp(&attribute::<T>(std::slice::from_ref(name)), any(value))

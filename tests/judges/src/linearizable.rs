@@ -6,7 +6,7 @@ use std::collections::HashSet;
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::rc::Rc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 /// The most steps of a search. A history that needs more counts as undecided, and therefore as a violation.
 const STEPS: u64 = 100_000;
@@ -234,33 +234,4 @@ impl SequentialSpec for Counted {
         self.steps.set(left.saturating_sub(1));
         left > 0 && self.object.goes_on(*place)
     }
-}
-
-/// The client, its begin and end in milliseconds, the operation and the answer.
-pub type Line<Op, Told> = (u64, u64, u64, Op, Option<Told>);
-
-/// The clients' view of these lines.
-#[expect(clippy::disallowed_methods, reason = "the moments of a made-up history begin somewhere")]
-pub fn seen<Op, Told>(lines: Vec<Line<Op, Told>>) -> Vec<Seen<Op, Told>> {
-    let begin = Instant::now();
-    let at = |millis| begin + Duration::from_millis(millis);
-    let seen = |(client, began, ended, op, told)| Seen { client, began: at(began), ended: at(ended), op, told };
-    lines.into_iter().map(seen).collect()
-}
-
-/// Asserts that an order explains these lines.
-///
-/// # Panics
-/// If none does.
-pub fn assert_order<O: Object>(start: O, lines: Vec<Line<O::Op, O::Told>>) {
-    assert_eq!(judge(start, seen(lines)), Ok(()));
-}
-
-/// Asserts that no order explains these lines.
-///
-/// # Panics
-/// If one does.
-pub fn assert_no_order<O: Object>(start: O, lines: Vec<Line<O::Op, O::Told>>) {
-    let why = judge(start, seen(lines)).expect_err("a violation");
-    assert!(why.starts_with(NO_ORDER), "{why}");
 }

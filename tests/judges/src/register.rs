@@ -177,6 +177,7 @@ impl<V: Value> Object for Register<V> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::time::{Duration, Instant};
 
     impl Value for i64 {
         type Amount = i64;
@@ -186,10 +187,15 @@ mod tests {
         }
     }
 
-    type Line = linearizable::Line<Op<i64>, Told<i64>>;
+    /// The client, its begin and end in milliseconds, the operation and the answer.
+    type Line = (u64, u64, u64, Op<i64>, Option<Told<i64>>);
 
+    #[expect(clippy::disallowed_methods, reason = "the moments of a made-up history begin somewhere")]
     fn judged(lines: Vec<Line>) -> Result<(), String> {
-        judge(Some(5), linearizable::seen(lines))
+        let begin = Instant::now();
+        let at = |millis| begin + Duration::from_millis(millis);
+        let seen = |(client, began, ended, op, told)| Seen { client, began: at(began), ended: at(ended), op, told };
+        judge(Some(5), lines.into_iter().map(seen).collect())
     }
 
     fn at(number: u64) -> Version {
