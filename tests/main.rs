@@ -7,7 +7,7 @@
 //! | `histories/` | seeded histories under all faults; random programs over the whole public surface; rules broken on purpose |
 //! | `crashes/` | the process dies at each await point |
 //! | `listings/` | queries and indexes page by page, cursors, many keys in one read |
-//! | `adoption/` | tables that other programs write, ways to delete, two Regions, corrupt rows |
+//! | `adoption/` | tables that other programs write, two Regions, corrupt rows |
 //! | `restore/`, `maintenance/` | a restore with the runbook and without; the tool `fencepost` |
 //! | `stored_format/` | the rows of the build before: read, written alike, judged by two builds at once |
 //! | `conformance.rs` | the table of the models beside an engine, under the same requests |
