@@ -7,11 +7,11 @@
 //! | `histories/` | seeded histories under all faults; random programs over the whole public surface; rules broken on purpose |
 //! | `crashes/` | the process dies at each await point |
 //! | `listings/` | queries and indexes page by page, cursors, many keys in one read |
-//! | `adoption/` | tables that other programs write, ways to delete, two Regions, corrupt rows |
+//! | `adoption/` | tables that other programs write, two Regions, corrupt rows |
 //! | `restore/`, `maintenance/` | a restore with the runbook and without; the tool `fencepost` |
 //! | `stored_format/` | the rows of the build before: read, written alike, judged by two builds at once |
 //! | `conformance.rs` | the table of the models beside an engine, under the same requests |
-//! | `clocks/` | clocks at the edge of the assumption and beyond it |
+//! | `clocks/` | clocks at the edge of the assumption |
 //! | `devices/`, `shop/`, `mappings/`, `leases/` | the functions: routes, answers, races, budgets, metrics |
 //! | `requests/` | bad input and unusual events, at every function |
 //! | `repository/` | template, permissions, costs, pages and `docs/openapi.yaml`, with which `harness/contract.rs` compares every answer |

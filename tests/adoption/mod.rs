@@ -1,8 +1,7 @@
-//! Tables with a past: rows of other programs, foreign writers, other ways to delete, two Regions.
+//! Tables with a past: rows of other programs, foreign writers, two Regions.
 
 mod adopting;
 mod any_writers;
-mod deletes;
 mod regions;
 mod tags;
 mod world;

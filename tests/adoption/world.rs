@@ -4,7 +4,7 @@ use crate::harness::engine::Engine;
 use crate::harness::states;
 use fencepost::field::Field;
 use fencepost::http::Resource;
-use fencepost::{ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned, WithoutTtl};
+use fencepost::{ItemVersion, Key, Names, Record, Settings, Store, Table, UpdateError, Versioned};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::convert::Infallible;
@@ -32,15 +32,12 @@ macro_rules! setups {
 }
 
 const NAMES: Names = Names::DEFAULT.version("version");
-const SHARED: WithoutTtl = Settings::without_ttl().shared_with_versioned_writers();
 
 setups! {
     /// The other programs are gone. TTL removes tombstones.
     Alone: Settings::own().names(NAMES);
     /// The other programs demand the version and raise it.
-    Shared: SHARED.swept().names(NAMES);
-    /// The same, and deletes are physical.
-    SharedRemoved: SHARED.removed().names(NAMES);
+    Shared: Settings::without_ttl().shared_with_versioned_writers().swept().names(NAMES);
     /// The other programs write as they like.
     Anybody: Settings::open_to_any().names(NAMES);
     /// Two Regions write the table.
@@ -81,10 +78,6 @@ pub fn key() -> Key {
     Key::from("a-1")
 }
 
-pub fn engine() -> Engine {
-    Engine::with_tables(&[(TABLE, KEY)])
-}
-
 /// The accounts of a new client, which knows nothing yet.
 pub fn accounts<S: Setup>(engine: &Engine) -> Table<Account<S>> {
     Store::new(&engine.client()).table(TABLE)
@@ -92,7 +85,7 @@ pub fn accounts<S: Setup>(engine: &Engine) -> Table<Account<S>> {
 
 /// An engine with an account of 50 of another program, with an attribute that no `Record` declares.
 pub fn with_foreign(version: Option<u64>) -> Engine {
-    let engine = engine();
+    let engine = Engine::with_tables(&[(TABLE, KEY)]);
     put(&engine, &foreign(50, version));
     engine
 }

@@ -115,23 +115,6 @@ fn take(quantity: i64) -> Edit<Product> {
 /// A name of an attempt that no client draws here.
 const DEAD: &str = "AAAAAAAAAAA";
 
-#[tokio::test(start_paused = true)]
-async fn an_order_takes_from_each_product_and_creates_its_row_and_the_next_one_removes_what_it_held() {
-    let shop = Shop::of(&Shop::with(&[9, 9]).await.engine);
-    shop.order("o-1", &["p-0", "p-1"], 2).await.expect("enough");
-    assert_eq!(shop.sent(), [1, 2, 1, 0], "the products are read, taken from, and the order is created");
-    assert_eq!((shop.stock("p-0"), shop.holds("p-0")), (7, 1));
-    shop.order("o-2", &["p-0", "p-1"], 2).await.expect("enough");
-    assert_eq!(shop.sent(), [0, 2, 1, 0], "the products are remembered");
-    assert_eq!((shop.stock("p-1"), shop.holds("p-1")), (5, 1), "the hold of the first order is gone");
-    for (order, sent, holds) in [("o-2", [1, 0, 0, 0], 1), ("o-1", [0, 2, 1, 0], 0)] {
-        let taken = shop.order(order, &["p-0"], 2).await;
-        assert!(matches!(taken, Err(Error::Refused("it was placed"))), "{taken:?}");
-        assert_eq!(shop.sent(), sent, "{order} is read if the remembered product has its hold; a take is given back");
-        assert_eq!((shop.stock("p-0"), shop.holds("p-0")), (5, holds));
-    }
-}
-
 /// All of it is one write on each item, so anything else in the decision needs a transaction.
 #[tokio::test(start_paused = true)]
 async fn a_decision_that_does_more_than_create_and_take_is_a_transaction() {

@@ -13,7 +13,7 @@ mod limits;
 mod misuse;
 mod refusals;
 mod spans;
-mod storms;
+mod throttling;
 mod tombstones;
 mod unruly;
 mod values;

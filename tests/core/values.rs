@@ -1,6 +1,6 @@
 //! Values: what a table cannot keep as it is is refused by name before anything is sent; what it keeps is exact.
 
-use crate::harness::engine::{Engine, failure_of};
+use crate::harness::engine::Engine;
 use fencepost::AttributeValue::{self, M, N};
 use fencepost::field::Field;
 use fencepost::lww::{Deletion, LwwRecord, OrderKey};
@@ -27,8 +27,9 @@ fn reason_of(failure: &Failure) -> &str {
 }
 
 #[track_caller]
-fn failed<T, R: std::fmt::Display>(ended: Result<T, UpdateError<R>>) -> Failure {
-    failure_of(ended).expect("it fails")
+fn failed<T, R>(ended: Result<T, UpdateError<R>>) -> Failure {
+    let Err(UpdateError::Failed(failure)) = ended else { panic!("it does not fail") };
+    failure
 }
 
 /// Creates an item. A create of the wrong value, and an update to it, are refused for this reason before anything is sent.

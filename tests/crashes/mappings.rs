@@ -7,6 +7,7 @@ use super::case::{Case, Killed, Said, answered, case};
 use crate::harness::events::{Event, batch_of, deletion, registration, task};
 use crate::harness::functions::{MAPPINGS, Mappings};
 use crate::harness::world::{ALLOWED, World};
+use crate::mappings::world::{IP, T1, T2, T3};
 use serde_json::Value;
 
 const REGISTER: &str = "PUT /mappings/{hostIp}";
@@ -14,13 +15,8 @@ const DELETE: &str = "DELETE /mappings/{hostIp}";
 /// The queue of `delete-mapping`.
 pub const QUEUE: &str = "DeleteMappingQueue";
 
-const IP: &str = "192.0.2.10";
 const OTHER_IP: &str = "192.0.2.11";
 const THIRD_IP: &str = "192.0.2.12";
-/// When instances were created, the oldest first.
-const T1: &str = "2026-03-07T10:00:00.000Z";
-const T2: &str = "2026-03-07T10:30:00.000Z";
-const T3: &str = "2026-03-07T10:45:00.000Z";
 
 impl Killed for Mappings {
     const CASES: &'static [Case] = &[

@@ -2,10 +2,9 @@
 
 use aws_sdk_dynamodb::Client;
 use dev::template::{KeyAttribute, Template};
-use fencepost::{Clock, Failure, Rng, Store, UpdateError};
+use fencepost::{Clock, Rng, Store};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::sync::LazyLock;
 use std::time::SystemTime;
 
@@ -85,13 +84,4 @@ fn description(table: &str, key: &str) -> Value {
         description["GlobalSecondaryIndexes"] = json!(indexes);
     }
     description
-}
-
-/// The failure of a change that nothing but a failure can refuse.
-pub fn failure_of<T, R: Display>(ended: Result<T, UpdateError<R>>) -> Option<Failure> {
-    match ended {
-        Ok(_) => None,
-        Err(UpdateError::Failed(failure)) => Some(failure),
-        Err(error) => panic!("{error}"),
-    }
 }

@@ -19,14 +19,10 @@ const TABLE: &str = "Lists";
 const KEY: &str = "id";
 const LISTS: [List; 3] = ["x", "y", "z"];
 
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 struct Entries {
     entries: Vec<u64>,
-}
-
-impl Record for Entries {
-    const PARTITION_KEY: &'static str = KEY;
-    const ATTRIBUTES: &'static [&'static str] = &["entries"];
 }
 
 impl Entries {

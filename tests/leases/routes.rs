@@ -112,21 +112,6 @@ async fn a_renewal_may_make_the_lease_end_later_or_earlier() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_stays_current_past_its_end_until_the_next_acquire() {
-    let world = World::new();
-    let first = world.acquired("k", "a", 1).await;
-    world.pass(60_000).await;
-    world.send(&shown_lease("k")).await.says(404, "lease_not_found");
-    world.send(&renew("k", first, 60)).await.shown(200);
-    world.send(&acquire("k", "b", 60)).await.says(409, "lease_held");
-    world.pass(70_000).await;
-    let second = world.acquired("k", "b", 60).await;
-    world.refused_for(&renew("k", first, 60), 409, "fenced", (1, 0)).await;
-    world.refused_for(&release("k", first), 409, "fenced", (0, 1)).await;
-    assert_eq!(world.send(&shown_lease("k")).await.shown(200)["token"], second);
-}
-
-#[tokio::test(start_paused = true)]
 async fn under_an_old_or_a_future_token_nothing_is_written() {
     let world = World::new();
     let first = world.acquired("k", "a", 60).await;

@@ -104,17 +104,6 @@ async fn unknown_fields_of_a_message_are_ignored_and_not_stored() {
 }
 
 #[tokio::test]
-async fn a_moment_in_the_future_is_taken_when_its_time_has_come() {
-    let world = World::new();
-    let at = "2026-03-07T11:06:00.000Z";
-    let batch = batch_of(&[("m-1", task(IP, at, None))]);
-    assert_eq!(world.batch(&batch).await, ["m-1"]);
-    world.pass(60_000);
-    world.stands(IP, "i-a", at).await;
-    assert!(world.batch(&batch).await.is_empty());
-}
-
-#[tokio::test]
 async fn a_batch_costs_one_write_for_each_address_and_no_read() {
     let moments: Vec<_> = (0..10).map(|minute| format!("2026-03-07T10:{minute:02}:00Z")).collect();
     for hosts in [1, 2, 5, 10] {

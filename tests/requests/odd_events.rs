@@ -29,7 +29,6 @@ fn of_bodies() -> Vec<(&'static str, Event)> {
         ("600 kB of base64 that is broken", create().base64(&"*".repeat(600_000))),
         ("750 kB of base64 that is broken", create().base64(&"*".repeat(750_000))),
         ("512 KB", create().device("lamp-3").text(&padded(512 * 1024))),
-        ("512 KB and a byte", create().text(&padded(512 * 1024 + 1))),
         ("600 kB with a wrong key", create().text(&padded(600_000)).key("a b")),
         ("38 digits", create().device("lamp-4").text(&of_38_digits)),
         (
@@ -41,11 +40,6 @@ fn of_bodies() -> Vec<(&'static str, Event)> {
 }
 
 fn of_paths() -> Vec<(&'static str, Event)> {
-    let parameter = |id: &str| {
-        let mut event = Event::get();
-        event.0["pathParameters"]["deviceId"] = json!(id);
-        event
-    };
     let staged = |mut event: Event| {
         event.0["rawPath"] = json!(format!("/prod{}", event.path()));
         event.0["requestContext"]["stage"] = json!("prod");
@@ -79,7 +73,6 @@ fn of_paths() -> Vec<(&'static str, Event)> {
         ("two dots in the path", default("PATCH", "/devices/../state")),
         ("an empty id", default("GET", "/devices/")),
         ("an empty id in the middle", default("PATCH", "/devices//state")),
-        ("9 kB of an id", parameter(&"x".repeat(9000))),
         ("no slash", default("GET", "devices/lamp-1")),
         ("a whole URL", default("GET", "https://devices/lamp-1")),
         ("HEAD", default("HEAD", "/devices/lamp-1")),
@@ -99,14 +92,12 @@ fn of_conditions_and_keys() -> Vec<(&'static str, Event)> {
         ("two headers of one name", two_cases),
         ("tags to show", shown(r#""1.x", W/"2.BwAAAAAAAAA""#)),
         ("any tag to show", shown("*")),
-        ("no tag to show", shown("1")),
         ("both conditions", shown("*").header("if-match", "*")),
         ("a key", create().device("lamp-8").key("k-1")),
         ("the key again", create().device("lamp-8").key("k-1")),
         ("the key under a base path", create().device("lamp-8").key("k-1").under_base_path("/v1")),
         ("the key in base64", create().device("lamp-8").key("k-1").base64(LAMP)),
         ("the key of another caller", create().device("lamp-8").key("k-1").by("arn:aws:iam::1:user/two")),
-        ("a key of somebody unknown", create().key("k-2").authorized(&authorizers_that_name_nobody()[0])),
         ("a deletion without a condition", Event::delete()),
         ("a deletion", Event::delete().header("if-match", "*")),
         ("what was deleted", Event::get()),
@@ -123,7 +114,6 @@ fn on_the_shop() -> Vec<(&'static str, Event)> {
         ("adjustment", load("inventory-adjust")),
         ("adjustment again", load("inventory-adjust")),
         ("order", load("place-order-place")),
-        ("order of nobody", load("place-order-place").authorized(&authorizers_that_name_nobody()[1])),
         ("list", load("place-order-list")),
         ("list of two users", twice),
         ("list with a cursor that is none", listed(&[("userId", "u-1"), ("cursor", "a b&c=d%26+e")])),

@@ -542,6 +542,7 @@ fn a_write_leaves_with_time_for_its_answer_or_after_a_lost_one_and_never_after_i
 
 #[test]
 fn a_throttled_request_is_sent_again_a_hundred_times_for_which_its_client_pays() {
+    let throttled = || Answer::of(Outcome::NotApplied { throttled: Some(Duration::ZERO) }, true);
     for is_read in [false, true] {
         let mut play = Play::new(|_| {});
         play.random = 0;
@@ -552,9 +553,21 @@ fn a_throttled_request_is_sent_again_a_hundred_times_for_which_its_client_pays()
         }
         for _ in 0..=100 {
             let (leave, _) = play.sends();
-            play.answer(&leave, Answer::of(Outcome::NotApplied { throttled: Some(Duration::ZERO) }, true));
+            play.answer(&leave, throttled());
         }
         assert!(matches!(play.tells(), Told::Failed(Fault::Unavailable(_))), "{is_read}");
+        for _ in 0..5 {
+            play.reads(&[0]);
+            let (leave, _) = play.sends();
+            play.answer(&leave, read(&[0]));
+            assert_eq!(play.tells(), Told::Read);
+        }
+        play.reads(&[0]);
+        for _ in 0..2 {
+            let (leave, _) = play.sends();
+            play.answer(&leave, throttled());
+        }
+        assert!(matches!(play.tells(), Told::Failed(Fault::Unavailable(_))), "five answers pay for one resend");
     }
 }
 

@@ -52,19 +52,14 @@ async fn the_row_of_another_library_is_no_free_lease() {
         world.engine.raw("PutItem", &json!({"TableName": LEASES, "Item": row}));
         let leases = &world.app.leases;
         let campaign = leases.campaign("k", "a", terms(10_000), std::future::pending(), async |_| ());
-        let (read, acquired, led) =
-            (leases.get("k").await, leases.acquire("k", "a", terms(10_000)).await, campaign.await);
-        for failure in [read.map(drop).expect_err("no lease"), failed(acquired), failed(led)] {
+        let read = leases.get("k").await.expect_err("no lease");
+        let acquired = leases.acquire("k", "a", terms(10_000)).await.expect_err("no lease");
+        let led = campaign.await.expect_err("no lease");
+        for failure in [Some(&read), acquired.failure(), led.failure()] {
+            let failure = failure.expect("not refused");
             assert!(matches!(failure.kind, FailureKind::CorruptItem { .. }), "{failure}");
             assert!(failure.to_string().contains("no lease of this crate's"), "{failure}");
         }
         assert_eq!(world.row("k"), row);
-    }
-}
-
-fn failed<T: std::fmt::Debug, R: std::fmt::Debug>(told: Result<T, Error<R>>) -> Failure {
-    match told {
-        Err(Error::Failed(failure)) => failure,
-        other => panic!("{other:?}"),
     }
 }

@@ -35,10 +35,8 @@ pub const ANY: u8 = 2;
 
 /// Every change leaves the number of its operation and counts. An add only counts.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Tally<const OTHERS: u8> {
-    pub operations: Vec<u64>,
-    pub count: i64,
-}
+#[serde(transparent)]
+pub struct Tally<const OTHERS: u8>(Counts);
 
 impl<const OTHERS: u8> Record for Tally<OTHERS> {
     const PARTITION_KEY: &'static str = KEY;
@@ -60,18 +58,14 @@ impl<const OTHERS: u8> Tally<OTHERS> {
 }
 
 /// The row that a transaction creates beside the tally.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, Record)]
+#[record(key = "id")]
 pub struct Note {
     pub by: u64,
 }
 
-impl Record for Note {
-    const PARTITION_KEY: &'static str = KEY;
-    const ATTRIBUTES: &'static [&'static str] = &["by"];
-}
-
 /// The contents of a stored row, from any writer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Counts {
     pub operations: Vec<u64>,
     pub count: i64,
@@ -109,18 +103,6 @@ impl Counts {
     pub fn changed(&self, number: u64) -> Self {
         let operations = self.operations.iter().copied().chain([number]).collect();
         Counts { operations, count: self.count + 1 }
-    }
-}
-
-impl<const OTHERS: u8> From<Counts> for Tally<OTHERS> {
-    fn from(Counts { operations, count }: Counts) -> Self {
-        Tally { operations, count }
-    }
-}
-
-impl<const OTHERS: u8> From<Tally<OTHERS>> for Counts {
-    fn from(Tally { operations, count }: Tally<OTHERS>) -> Self {
-        Counts { operations, count }
     }
 }
 
@@ -200,17 +182,16 @@ impl<const OTHERS: u8> Writer<OTHERS> {
         let Begun { number, call, .. } = begun;
         let (key, number, table) = (self.client.scene.name.as_str(), *number, self.table.in_call(call));
         let change = |now: &Tally<OTHERS>| {
-            let from: Counts = now.clone().into();
-            let to = from.changed(number);
-            decided.lock().expect("no panic").push((from, to.clone()));
-            Tally::<OTHERS>::from(to)
+            let to = now.0.changed(number);
+            decided.lock().expect("no panic").push((now.0.clone(), to.clone()));
+            Tally::<OTHERS>(to)
         };
         let done = match what {
             "add" => {
                 return match table.edit(key, &Tally::count().add(1, ..)).await {
                     Ok(added) => {
                         let item = added.item.expect("it decodes");
-                        Told::Applied(added.at, item.map(|shown| (shown.at, shown.value.into())))
+                        Told::Applied(added.at, item.map(|shown| (shown.at, shown.value.0)))
                     }
                     Err(UpdateError::NotFound) => Told::SawNothing,
                     Err(UpdateError::Failed(failure)) => by_failure(&failure),
@@ -225,7 +206,7 @@ impl<const OTHERS: u8> Writer<OTHERS> {
                 table.delete(key).await.map(|version| Told::Applied(ItemVersion { version, incarnation }, None))
             }
             "get" => table.get(key).await.map(|seen| seen.map_or(Told::SawNothing, saw)).map_err(UpdateError::Failed),
-            _ => match table.create(key, &Counts::first(number).into()).await {
+            _ => match table.create(key, &Tally(Counts::first(number))).await {
                 Ok(written) => Ok(wrote(written)),
                 Err(Error::Refused(Exists(current))) => Ok(saw(*current)),
                 Err(Error::Failed(failure)) => Err(UpdateError::Failed(failure)),
@@ -288,9 +269,9 @@ impl<const OTHERS: u8> Writer<OTHERS> {
 }
 
 fn saw<const OTHERS: u8>(current: Versioned<Tally<OTHERS>>) -> Told {
-    Told::Saw(current.at, current.value.into())
+    Told::Saw(current.at, current.value.0)
 }
 
 fn wrote<const OTHERS: u8>(written: Versioned<Tally<OTHERS>>) -> Told {
-    Told::Applied(written.at, Some((written.at, written.value.into())))
+    Told::Applied(written.at, Some((written.at, written.value.0)))
 }
