@@ -11,7 +11,7 @@
 //! | `restore/`, `maintenance/` | a restore with the runbook and without; the tool `fencepost` |
 //! | `stored_format/` | the rows of the build before: read, written alike, judged by two builds at once |
 //! | `conformance.rs` | the table of the models beside an engine, under the same requests |
-//! | `clocks/` | clocks at the edge of the assumption |
+//! | `clocks/` | clocks at the edge of the assumption and beyond it |
 //! | `devices/`, `shop/`, `mappings/`, `leases/` | the functions: routes, answers, races, budgets, metrics |
 //! | `requests/` | bad input and unusual events, at every function |
 //! | `repository/` | template, permissions, costs, pages and `docs/openapi.yaml`, with which `harness/contract.rs` compares every answer |

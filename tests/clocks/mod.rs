@@ -1,16 +1,70 @@
-//! Clocks of clients at the edge of the assumption. Within it, the histories play them. A tombstone that refused a create must
-//! stay until no copy of the create can arrive, by any clocks.
+//! Clocks of clients at the edge of the assumption, and beyond it. In between, the histories play them. A tombstone
+//! that refused a create must stay until no copy of the create can arrive, by any clocks.
 
-use crate::harness::engine::store;
-use crate::harness::off::{BOUND, by_clock};
+use crate::harness::clock::Clock;
+use crate::harness::engine::{Engine, store};
+use crate::harness::events::{Event, event_of};
+use crate::harness::faults::{Broken, Network, Rates, network_that_breaks, store_on};
+use crate::harness::functions::{DEVICES, Devices, Functions};
+use crate::harness::off::{BOUND, OffClock, by_clock};
+use crate::harness::world::World;
 use fencepost::maintenance::Task;
 use fencepost::{Error, Failure, FailureKind, Record, Settings, Table};
 use fencepost_test::Dynamo;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 use tokio::time::{Instant, sleep_until};
+
+/// When it begins, since 1970.
+const EPOCH: Duration = Duration::from_hours(500_000);
+const CREATE: &str = "PUT /devices/{deviceId}";
+const ADJUST: &str = "POST /devices/{deviceId}/adjustments";
+const ID: &str = "lamp-1";
+
+/// The function in a process with this clock.
+fn function(network: &Arc<Network>, clock: OffClock) -> World<Devices> {
+    let store = store_on(network, &clock.wire(network).client(), move || clock.now(EPOCH));
+    World::under(&network.engine, Clock::running_since(Instant::now()), &store)
+}
+
+fn creation() -> Event {
+    event_of(CREATE, ID).json(&json!({"state": {"brightness": 50}}))
+}
+
+fn adjustment() -> Event {
+    event_of(ADJUST, ID).json(&json!({"attribute": "brightness", "by": 3}))
+}
+
+fn row(network: &Arc<Network>) -> Value {
+    network.engine.row(DEVICES, "deviceId", ID)
+}
+
+#[tokio::test(start_paused = true)]
+async fn with_a_clock_that_is_off_further_nothing_is_applied_and_nothing_false_is_said() {
+    for ahead in [-301_000, 301_000, -86_400_000, 86_400_000] {
+        let (engine, rng) = (Engine::embedded(Devices::TABLES), fastrand::Rng::with_seed(7));
+        let network = network_that_breaks(&engine, Rates::default(), Broken::Nothing, rng);
+        let right = function(&network, OffClock::fixed(Instant::now(), 0));
+        let off = function(&network, OffClock::fixed(Instant::now(), ahead));
+        off.send(&creation()).await.says(500, "internal");
+        assert_eq!(row(&network), Value::Null, "{ahead}");
+        right.send(&creation()).await.shows(201, 1);
+        let before = row(&network);
+        let get = event_of("GET /devices/{deviceId}", ID);
+        let delete = event_of("DELETE /devices/{deviceId}", ID).header("if-match", "*");
+        for event in [adjustment(), adjustment().key("k-1"), creation(), get, delete] {
+            let answer = off.send(&event).await;
+            answer.says(500, "internal");
+            answer.check_problem();
+        }
+        assert_eq!(row(&network), before, "{ahead}");
+        let errors = network.log().with(|sent| sent.error().is_some());
+        assert!(errors.iter().all(|sent| sent.error() == Some("InvalidSignatureException")), "{errors}");
+    }
+}
 
 const TABLE: &str = "Items";
 

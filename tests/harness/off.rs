@@ -35,6 +35,11 @@ impl OffClock {
         OffClock { start, ahead, gains, set, most: BOUND }
     }
 
+    /// It is ahead by so many milliseconds for ever, or behind.
+    pub fn fixed(start: Instant, ahead: i64) -> Self {
+        OffClock { start, ahead, gains: 0, set: None, most: i64::MAX }
+    }
+
     /// By how many milliseconds it is ahead now.
     pub fn ahead(&self) -> i64 {
         let elapsed = self.start.elapsed();
@@ -91,7 +96,7 @@ impl OffClocks {
     pub fn draw_often_far_ahead(&self, most: i64) -> OffClock {
         let mut rng = self.rng.lock().expect("no panic while drawing");
         let clock = match rng.u32(..4) {
-            0 => OffClock { start: self.start, ahead: most, gains: 0, set: None, most },
+            0 => OffClock::fixed(self.start, most),
             _ => OffClock::draw(&mut rng, self.start),
         };
         OffClock { most, ..clock }
