@@ -338,6 +338,9 @@ impl Orders {
             let act = self.done.iter().find(|done| done.number == applied.op).map(|done| &done.act);
             for product in self.first.products.keys() {
                 let (changed, by) = (state.sum(product) - before.sum(product), state.stock(product));
+                if by < 0 {
+                    found.push(format!("{OVERSOLD}: {product} has {by}"));
+                }
                 let status = &state.products[product]["status"]["S"];
                 if *status != json!(if by == 0 { "Out" } else { "In" }) {
                     found.push(format!("{product} has {by} and is {status}"));
@@ -421,6 +424,7 @@ impl Orders {
     }
 }
 
+const OVERSOLD: &str = "more was sold than there was";
 const SUM: &str = "the sum of stock, holds and orders changed";
 const UNTRUE: &str = "told short, but it never was";
 
