@@ -6,7 +6,7 @@
 //! The proxy checks who may call, and takes this header from clients. Without the variable, all callers share their
 //! idempotency keys. The default chain of `aws_config` finds the region and the credentials, such as those of a task of ECS.
 //!
-//! `.ci/container` plays the events of `events/` on it.
+//! `.ci/container` plays the requests in `events/` on it.
 #![allow(clippy::print_stderr, reason = "a service says where it listens")]
 
 use aws_config::BehaviorVersion;

@@ -226,13 +226,14 @@ impl LwwRecord for Instance {
 async fn an_item_that_does_not_decode_is_named_with_its_key_and_can_be_deleted() {
     let (engine, table) = table::<Instance>();
     let keys = ["n-1", "n-2", "n-3"];
-    for key in keys {
+    for (key, daily) in keys.map(|key| (key, json!({"S": "x"}))).into_iter().chain([("good", json!({"N": "1"}))]) {
         let row = json!({"noteId": {"S": key}, "term": {"N": "7"}, "node": {"S": "a"},
-            "limits": {"M": {"daily": {"S": "x"}}}});
+            "limits": {"M": {"daily": daily}}});
         engine.raw("PutItem", &json!({"TableName": TABLE, "Item": row}));
     }
-    let read = table.get_many(keys.into_iter().chain(["n-9"])).await.expect("an answer");
+    let read = table.get_many(keys.into_iter().chain(["n-9", "good"])).await.expect("an answer");
     assert!(read[1].is_err() && read[2].is_err() && matches!(read[3], Ok(None)), "each key has an answer of its own");
+    assert!(matches!(read[4], Ok(Some(_))), "{:?}", read[4]);
     let failure = read[0].as_ref().expect_err("it does not decode").to_string();
     assert!(failure.contains("limits.daily: ") && failure.contains("noteId") && failure.contains("n-1"), "{failure}");
     let page = table.query("n-1").pages().next_page().await.expect_err("it does not decode").to_string();

@@ -264,6 +264,19 @@ async fn only_the_orders_of_a_user_are_listed_newest_first_in_pages_of_20_or_as_
     }
 }
 
+#[tokio::test]
+async fn a_cursor_of_another_user_or_a_forged_one_is_bad_input() {
+    let (shop, _) = shop_with(3).await;
+    let (_, cursor) = page(&shop, &[("userId", "ann"), ("limit", "1")]).await;
+    let cursor = cursor.expect("another page");
+    let (cut, long) = (&cursor[..cursor.len() - 1], "A".repeat(8000));
+    for (user, cursor) in [("bob", &*cursor), ("ann", cut), ("ann", ""), ("ann", "null"), ("ann", "é"), ("ann", &*long)]
+    {
+        let event = listing(&[("userId", user), ("cursor", cursor)]);
+        shop.bad_input(&event, "invalid_cursor", "query:cursor").await;
+    }
+}
+
 /// Before its refusal, the order is read once more. If this read fails, an earlier copy may have placed it.
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_cannot_be_looked_at_again_does_not_say_that_nothing_was_ever_applied() {
