@@ -142,15 +142,17 @@ impl<A: Serialize + DeserializeOwned + Clone + PartialEq> Idempotency<A> {
             }
             Ok(Answer::New(answer))
         };
-        match self.records.store().in_call(call).transact_with_retry(reads, decide_once).await {
+        let store = self.records.store().in_call(call);
+        let mut attempt = store.attempt_of(reads)?;
+        match store.transact(&mut attempt, decide_once).await {
             Ok(answer) => Ok(answer),
             Err(Error::Failed(failure @ Failure { kind: FailureKind::EditRefused { .. }, .. })) => {
-                self.unless_answered(claim, failure.into(), call).await
+                self.unless_answered(claim, failure.into(), &attempt, call).await
             }
             Err(Error::Failed(failure)) => Err(failure.into()),
             Err(Error::Refused(None)) => Err(IdempotencyError::KeyReused),
             Err(Error::Refused(Some(reason))) => {
-                self.unless_answered(claim, IdempotencyError::Refused(reason), call).await
+                self.unless_answered(claim, IdempotencyError::Refused(reason), &attempt, call).await
             }
         }
     }
@@ -164,9 +166,11 @@ impl<A: Serialize + DeserializeOwned + Clone + PartialEq> Idempotency<A> {
         &self,
         claim: &IdempotencyClaim,
         refusal: IdempotencyError<R>,
+        attempt: &Attempt,
         call: &Call,
     ) -> Result<Answer<A>, IdempotencyError<R>> {
-        let record = self.records.in_call(call).get(claim.key()).await?;
+        let record =
+            self.records.in_call(call).get(claim.key()).await.map_err(|failure| attempt.followed_by(failure))?;
         match claim.look_up(record.map(|record| record.value), self.now())? {
             Lookup::Replayed(answer) => Ok(Answer::Replayed(answer)),
             Lookup::KeyReused => Err(IdempotencyError::KeyReused),

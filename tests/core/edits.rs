@@ -2,10 +2,14 @@
 
 use super::accounts::{Account, call};
 use super::add::{Shelf, TABLE, row};
+use crate::harness::clients::{client_whose, error};
 use crate::harness::engine::Engine;
 use crate::harness::states::set;
 use fencepost::field::Field;
-use fencepost::{Attempt, Edit, Error, Failure, FailureKind, Item, Reads, Record, RetryPolicy, Settings, Store};
+use fencepost::{
+    Attempt, Edit, Error, Failure, FailureKind, IdempotencyClaim, IdempotencyError, Item, Reads, Record, RetryPolicy,
+    Settings, Store,
+};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::cell::Cell;
@@ -138,5 +142,30 @@ async fn a_decision_that_edits_otherwise_after_each_refusal_ends_as_refused_and_
             "an open attempt is looked for each time, and others before the write: {reads}"
         );
         assert_eq!(call.tally().conflicts as usize, attempts - 1, "it pauses from the second refusal on");
+    }
+}
+
+/// The record is read once more before the refusal. Without an answer, a second copy of the refused edit could still be applied.
+#[tokio::test(start_paused = true)]
+async fn a_refused_edit_under_a_key_whose_record_cannot_be_read_again_is_unknown_and_a_decision_that_sent_nothing_is_not()
+ {
+    let engine = Engine::with_tables(&[(TABLE, Shelf::PARTITION_KEY), ("Requests", "recordId")]);
+    let open = Store::new(&engine.client()).table::<Open>(TABLE);
+    open.create("s-1", &Open { stock: 50, note: None }).await.expect("a free key");
+    let denies = client_whose(&engine, |engine, _, operation, body| match operation {
+        "GetItem" => error(400, "AccessDeniedException"),
+        _ => engine.answer(operation, body),
+    });
+    let store = Store::new(&denies);
+    let claim = IdempotencyClaim::new(&["k-1"], &[]).expect("a key");
+    for sends in [true, false] {
+        let mut reads = Reads::new();
+        let shelf = reads.item("shelf", &store.table::<Shelf>(TABLE), "s-1");
+        let requests = store.idempotency::<()>("Requests");
+        let ended = requests.change(&claim, reads, |attempt| {
+            if sends { Ok(attempt.edit(shelf, &take(60))?) } else { Err(Error::Refused("it is sold out")) }
+        });
+        let Err(IdempotencyError::Failed(failure)) = ended.await else { panic!("it cannot be read again") };
+        assert_eq!(failure.is_outcome_unknown(), sends, "{failure}");
     }
 }

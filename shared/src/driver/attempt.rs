@@ -571,6 +571,11 @@ impl Attempt {
         }
     }
 
+    /// The failure of a request that follows the change and belongs to it. While an attempt is open, the outcome is unknown.
+    pub(crate) fn followed_by(&self, failure: Failure) -> Failure {
+        if self.attempts().is_doubtful() { while_open(failure).at(|| self.place()) } else { failure }
+    }
+
     /// The failure that is told. If an attempt may still be applied, it is burned first, as far as time and reach allow.
     async fn give_up(&mut self, driver: &mut Driver<'_>, failure: Failure) -> Failure {
         if !self.attempts().is_doubtful() {

@@ -2,7 +2,7 @@
 
 use super::reads::Reads;
 use crate::driver::attempt::{Applied, Attempt, Done, Next};
-use crate::error::Error;
+use crate::error::{Error, Failure};
 use crate::store::Store;
 
 impl Store {
@@ -56,12 +56,28 @@ impl Store {
         reads: Reads,
         decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<A, Error<R>> {
+        let store = self.in_call(&self.call()); // one call for both
+        store.transact(&mut store.attempt_of(reads)?, decide).await
+    }
+
+    /// What [`Store::transact`] decides and sends.
+    pub(crate) fn attempt_of(&self, reads: Reads) -> Result<Attempt, Failure> {
         let (sender, call) = (self.sender(), &self.call());
         let (id, keeping) = (reads.id(), reads.keeping);
         let mut attempt = Attempt::of_many("transact_with_retry", reads.into_rows(sender)?, sender, call);
         attempt.reads = Some(id);
         attempt.holds = keeping.map(|keeping| (keeping.keeper)(self, call));
-        let done = attempt.decided(sender, call, |attempt| {
+        Ok(attempt)
+    }
+
+    /// As [`Store::transact_with_retry`]. Afterwards the attempt says what a later failure has to tell.
+    pub(crate) async fn transact<A, R>(
+        &self,
+        attempt: &mut Attempt,
+        decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
+    ) -> Result<A, Error<R>> {
+        let call = self.call();
+        let done = attempt.decided(self.sender(), &call, |attempt| {
             let decided = decide(attempt);
             let writes = decided.is_ok() && attempt.has_steps();
             // Only a write may rest on remembered rows, and it demands them.
