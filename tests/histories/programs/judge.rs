@@ -242,10 +242,10 @@ impl Ended {
         let has = |text: &str| note.op.rows().iter().any(|row| KINDS[row.kind].table() == text);
         match &note.told.outcome {
             Outcome::Unknown(why) => {
-                // Nothing excludes a copy of a refused create where rows vanish, so no other change may follow it, and not even a
+                // Nothing excludes a copy of a refused create where rows may vanish, so no other change may follow it, and not even a
                 // mistake of the next decision is sure to leave nothing. In an open table, a row that is gone has taken its
                 // memory of a refused attempt with it.
-                let vanishes = |row: Row| Facts::of(row.kind).vanish(row.kind);
+                let vanishes = |row: Row| Facts::of(row.kind).may_vanish(row.kind);
                 let has_no_burn = ["an earlier attempt may still be applied", "InvalidTransaction"]
                     .iter()
                     .any(|reason| why.contains(reason))

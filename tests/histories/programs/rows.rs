@@ -53,6 +53,11 @@ impl Facts {
         self.deletes == "Remove" || KINDS[kind].expires_at().is_some()
     }
 
+    /// Whether a writer has to expect that rows go, be it by programs that do not write here.
+    pub fn may_vanish(&self, kind: usize) -> bool {
+        self.vanish(kind) || !KINDS[kind].settings().contains("other_writers: Nobody")
+    }
+
     pub fn is_tombstone(&self, row: &Value) -> bool {
         match &*self.deletes {
             "Expire" => row.get(&self.names[3]).is_some(),
