@@ -4,6 +4,7 @@ import contextlib
 import os
 import platform
 import random
+import re
 import signal
 import socket
 import subprocess
@@ -56,3 +57,8 @@ def wait_until(ready, process, seconds):
             break
         time.sleep(0.1)
     raise SystemExit(f"{process.args[0]} does not start:\n{process.log.read_text()}")
+
+
+def printed(pattern, process):
+    """The first group of the pattern, as soon as the process has printed it. The time is that of a build."""
+    return wait_until(lambda: re.search(pattern, process.log.read_text(), re.M), process, 1800)[1]

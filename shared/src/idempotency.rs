@@ -142,9 +142,8 @@ impl<A: Serialize + DeserializeOwned + Clone + PartialEq> Idempotency<A> {
             }
             Ok(Answer::New(answer))
         };
-        let store = self.records.store().in_call(call);
-        let mut attempt = store.attempt_of(reads)?;
-        match store.transact(&mut attempt, decide_once).await {
+        let mut attempt = self.records.store().attempt_of(reads, call)?;
+        match self.records.store().transact(&mut attempt, call, decide_once).await {
             Ok(answer) => Ok(answer),
             Err(Error::Failed(failure @ Failure { kind: FailureKind::EditRefused { .. }, .. })) => {
                 self.unless_answered(claim, failure.into(), &attempt, call).await

@@ -275,7 +275,8 @@ impl Attempt {
 
     /// Reads what the first decision needs, decides, sends the steps, and decides again until the change has an outcome.
     ///
-    /// Every failure of a change passes here, because it may be untrue while an attempt is open.
+    /// Every failure of a change passes here, because it may be untrue while an attempt is open. That of a request which follows
+    /// the change passes [`Attempt::followed_by`].
     pub(crate) async fn decided<A, W>(
         &mut self,
         sender: &Sender,

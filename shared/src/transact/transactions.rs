@@ -1,6 +1,7 @@
 //! [`Store::transact_with_retry`]: sends the steps of a decision as one transaction, and decides again after a conflict.
 
 use super::reads::Reads;
+use crate::call::Call;
 use crate::driver::attempt::{Applied, Attempt, Done, Next};
 use crate::error::{Error, Failure};
 use crate::store::Store;
@@ -56,14 +57,13 @@ impl Store {
         reads: Reads,
         decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<A, Error<R>> {
-        let store = self.in_call(&self.call()); // one call for both
-        store.transact(&mut store.attempt_of(reads)?, decide).await
+        let call = &self.call();
+        self.transact(&mut self.attempt_of(reads, call)?, call, decide).await
     }
 
     /// What [`Store::transact`] decides and sends.
-    pub(crate) fn attempt_of(&self, reads: Reads) -> Result<Attempt, Failure> {
-        let (sender, call) = (self.sender(), &self.call());
-        let (id, keeping) = (reads.id(), reads.keeping);
+    pub(crate) fn attempt_of(&self, reads: Reads, call: &Call) -> Result<Attempt, Failure> {
+        let (sender, id, keeping) = (self.sender(), reads.id(), reads.keeping);
         let mut attempt = Attempt::of_many("transact_with_retry", reads.into_rows(sender)?, sender, call);
         attempt.reads = Some(id);
         attempt.holds = keeping.map(|keeping| (keeping.keeper)(self, call));
@@ -74,10 +74,10 @@ impl Store {
     pub(crate) async fn transact<A, R>(
         &self,
         attempt: &mut Attempt,
+        call: &Call,
         decide: impl Fn(&mut Attempt) -> Result<A, Error<R>>,
     ) -> Result<A, Error<R>> {
-        let call = self.call();
-        let done = attempt.decided(self.sender(), &call, |attempt| {
+        let done = attempt.decided(self.sender(), call, |attempt| {
             let decided = decide(attempt);
             let writes = decided.is_ok() && attempt.has_steps();
             // Only a write may rest on remembered rows, and it demands them.
